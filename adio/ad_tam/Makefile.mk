@@ -1,0 +1,14 @@
+## tamio: the layered driver, and the engine that serves both of tamio's drivers.
+
+AM_CPPFLAGS += -I$(top_srcdir)/adio/tamio
+
+include $(top_srcdir)/adio/tamio/Makefile.mk
+
+noinst_HEADERS +=                     \
+    adio/ad_tam/ad_tam.h              \
+    adio/ad_tam/ad_tam_compat.h
+
+romio_other_sources +=                \
+    $(tamio_engine_sources)           \
+    adio/ad_tam/ad_tam.c              \
+    adio/ad_tam/ad_tam_hints.c

@@ -1,0 +1,38 @@
+/*
+ * What differs between the ROMIOs of MPICH 4.0 to 5.0, in one place. The patch of a series defines
+ * ADIO_TAM_SERIES (400 for 4.0, 500 for 5.0).
+ */
+
+#ifndef AD_TAM_COMPAT_H_INCLUDED
+#define AD_TAM_COMPAT_H_INCLUDED
+
+#include "adio.h"
+
+#if ADIO_TAM_SERIES < 401
+
+/* the type of `count` in the slots of ADIOI_Fns */
+typedef int ADIOI_TAM_Count;
+
+/* Like ADIO_ResolveFileType; returns whether the name begins with a driver's prefix. */
+static inline int ADIOI_TAM_Resolve(MPI_Comm comm, const char *filename, int *fstype,
+                                    ADIOI_Fns ** ops, int *error_code)
+{
+    ADIO_ResolveFileType(comm, filename, fstype, ops, error_code);
+    return strchr(filename, ':') != NULL;
+}
+
+#else
+
+typedef MPI_Aint ADIOI_TAM_Count;
+
+static inline int ADIOI_TAM_Resolve(MPI_Comm comm, const char *filename, int *fstype,
+                                    ADIOI_Fns ** ops, int *error_code)
+{
+    int known = ADIO_ResolveFileType(comm, filename, fstype, ops, error_code);
+
+    return known && strchr(filename, ':') != NULL;
+}
+
+#endif
+
+#endif /* AD_TAM_COMPAT_H_INCLUDED */

@@ -1,0 +1,71 @@
+/* ad_tam: hints in, hints out. The table and its parser are the engine's, in plan/hints.c. */
+
+#include "ad_tam.h"
+#include "port/log.h"
+
+/* A bad value is reported once for each file, by rank 0, and ignored. */
+static void report(ADIO_File fd, unsigned int row, const char *why)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int rank;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0 && !(layer->warned & (1u << row)))
+        cio_log(CIO_LOG_NOTICE, "file %s: %s", fd->filename, why);
+    layer->warned |= 1u << row;
+}
+
+static void take_hints(ADIO_File fd, MPI_Info info)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    char value[MPI_MAX_INFO_VAL + 1], why[CIO_HINT_VALUE_MAX];
+    size_t rows;
+    const struct cio_hint *table = cio_hint_table(&rows);
+
+    for (unsigned int i = 0; i < rows; i++) {
+        int found = 0;
+
+        ADIOI_Info_get(info, (char *) table[i].name, MPI_MAX_INFO_VAL, value, &found);
+        if (found && cio_hint_parse(&table[i], value, &layer->hints, why) != 0)
+            report(fd, i, why);
+    }
+}
+
+/* Whether all ranks have the same hints; if not, all of them get those of rank 0. */
+static int agree(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
+    int64_t mine[2] = { digest, -digest }, least[2];
+
+    MPI_Allreduce(mine, least, 2, MPI_INT64_T, MPI_MIN, fd->comm);
+    if (least[0] == -least[1])
+        return 1;
+    MPI_Bcast(&layer->hints, sizeof(layer->hints), MPI_BYTE, 0, fd->comm);
+    return 0;
+}
+
+static void publish(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    char value[CIO_HINT_VALUE_MAX];
+    size_t rows;
+    const struct cio_hint *table = cio_hint_table(&rows);
+
+    for (size_t i = 0; i < rows; i++)
+        if (cio_hint_print(&table[i], &layer->hints, value))
+            ADIOI_Info_set(fd->info, (char *) table[i].name, value);
+}
+
+void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
+{
+    static char myname[] = "ADIOI_TAM_SETINFO";
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+
+    (*layer->below->ADIOI_xxx_SetInfo) (fd, users_info, error_code);
+    if (users_info != MPI_INFO_NULL)
+        take_hints(fd, users_info);
+    if (!agree(fd) && *error_code == MPI_SUCCESS)
+        MPIO_ERR_CREATE_CODE_INFO_NOT_SAME(myname, "romio_tam, cb_* or tcio_*", error_code);
+    publish(fd);
+}

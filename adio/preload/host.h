@@ -1,0 +1,44 @@
+/*
+ * What ROMIO must know about the MPI that it is built for. The compiler reads this before every
+ * source of ROMIO (-include), so it decides before ROMIO's own headers do.
+ *
+ * ROMIO is told that it is inside MPICH: that is the mode people use, with locking and with error
+ * codes that are returned and not printed. What it then asks of MPICH is in mpir_ext.h, and comes
+ * from mpir_ext.c instead.
+ */
+
+#ifndef TAMIO_PRELOAD_HOST_H_INCLUDED
+#define TAMIO_PRELOAD_HOST_H_INCLUDED
+
+#define _GNU_SOURCE 1
+
+#include <mpi.h>
+
+/* Open MPI has a struct of its own behind MPI_File. Every function that takes one is ours, so the
+ * struct can be ROMIO's. */
+#ifdef OPEN_MPI
+#define ADIOI_FileD ompi_file_t
+#endif
+
+#define MPICH 1
+#define ROMIO_INSIDE_MPICH 1
+#define HAVE_STATUS_SET_BYTES 1
+#define HAVE_MPI_STATUS_SET_ELEMENTS_X 1
+#define HAVE_MPI_TYPE_SIZE_X 1
+#define HAVE_DECL_MPI_COMBINER_HINDEXED_BLOCK 1
+
+/* ROMIO's own mpio.h would declare what mpi.h has declared. The rest of what it defines is here. */
+#define MPIO_INCLUDE
+#ifndef HAVE_MPI_GREQUEST
+#define HAVE_MPI_GREQUEST 1
+#endif
+#ifndef MPIO_Request
+#define MPIO_Request MPI_Request
+#define MPIO_Wait MPI_Wait
+#define MPIO_Test MPI_Test
+#define MPIO_USES_MPI_REQUEST
+#define MPIO_REQUEST_DEFINED
+#define MPIO_REQUEST_NULL MPI_REQUEST_NULL
+#endif
+
+#endif /* TAMIO_PRELOAD_HOST_H_INCLUDED */

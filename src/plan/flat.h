@@ -1,0 +1,85 @@
+/*
+ * A flattened datatype, tiled without end: block i of instance j begins at j * extent + block[i].off.
+ *
+ * Its stream is the bytes of all blocks, one after the other in that order; a request is a range of
+ * the stream. File views and memory types are both this. Only one instance is held, whatever the
+ * size of a request: cursors walk the rest.
+ *
+ *   block    [aa]  [bbb] .  [aa]  [bbb] .          extent = distance of the dots
+ *   stream   aabbbaabbb...                          size   = bytes of one instance
+ */
+#ifndef CIO_PLAN_FLAT_H
+#define CIO_PLAN_FLAT_H
+
+#include "plan/extent.h"
+
+struct cio_flat {
+    int64_t extent;    /* distance of instances, > 0 unless there is only one */
+    int64_t size;      /* bytes of one instance, > 0 */
+    size_t n;          /* blocks, none of them empty */
+    int sorted;        /* offsets rise along the whole stream: cio_flat_lower may be used */
+    int dense;         /* one block that touches the next instance's: no gaps at all */
+    cio_extent *block; /* offsets may be negative, and need not rise */
+    int64_t *start;    /* start[i]: stream position of block i; start[n] = size */
+};
+
+/*
+ * From n (offset, length) pairs; empty ones are dropped, and touching neighbours joined. `extent`
+ * is that of the datatype. The caller owns *out until cio_flat_destroy. -ENOMEM; -EINVAL if nothing
+ * is left, a length is negative, or extent <= 0.
+ */
+int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
+                    struct cio_flat **out);
+void cio_flat_destroy(struct cio_flat *f);
+
+/* Stream position of the first byte whose offset is >= off (at least 0). Needs `sorted`. */
+int64_t cio_flat_lower(const struct cio_flat *f, int64_t off);
+
+/* An upper bound of the contiguous pieces in the stream range [from, from + bytes). */
+int64_t cio_flat_pieces(const struct cio_flat *f, int64_t from, int64_t bytes);
+
+/* A place in the stream. */
+struct cio_cursor {
+    const struct cio_flat *f;
+    int64_t shift;  /* instance * extent */
+    int64_t within; /* bytes of the block already passed */
+    size_t block;
+};
+
+void cio_cursor_seek(struct cio_cursor *c, const struct cio_flat *f, int64_t stream);
+
+/* Offset of the byte at the cursor. */
+static inline int64_t cio_cursor_offset(const struct cio_cursor *c)
+{
+    return c->shift + c->f->block[c->block].off + c->within;
+}
+
+/* Bytes from the cursor that are contiguous, `most` if there are more. */
+static inline int64_t cio_cursor_run(const struct cio_cursor *c, int64_t most)
+{
+    if (c->f->dense)
+        return most;
+    return cio_min64(c->f->block[c->block].len - c->within, most);
+}
+
+/* Moves by n bytes, no more than cio_cursor_run said. */
+static inline void cio_cursor_skip(struct cio_cursor *c, int64_t n)
+{
+    c->within += n;
+    if (c->within < c->f->block[c->block].len || c->f->dense)
+        return;
+    c->within = 0;
+    if (++c->block == c->f->n) {
+        c->block = 0;
+        c->shift += c->f->extent;
+    }
+}
+
+/*
+ * Copies n bytes of the stream at the cursor out of, or into, the memory whose byte 0 is at `base`,
+ * and moves the cursor.
+ */
+void cio_cursor_copy_out(struct cio_cursor *c, const char *base, int64_t n, char *to);
+void cio_cursor_copy_in(struct cio_cursor *c, char *base, int64_t n, const char *from);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * Messages between the ranks of one file, as exec sees them. Two implementations: MPI
+ * (comm_mpi.h), and an in-process loop in which all ranks live in one process (comm_loop.h).
+ *
+ * Nothing here blocks but cio_comm_poll with `block`. A request is a struct of the caller's: it
+ * must stay where it is, and the buffers untouched, from the start until `state` is CIO_REQ_DONE,
+ * which only cio_comm_poll sets. Errors are 0 or a negative errno.
+ */
+#ifndef CIO_PORT_COMM_H
+#define CIO_PORT_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CIO_ANY_SOURCE (-1)
+#define CIO_REDUCE_WORDS 16
+
+enum cio_req_state { CIO_REQ_IDLE, CIO_REQ_ACTIVE, CIO_REQ_DONE };
+
+struct cio_req {
+    enum cio_req_state state;
+    int error;     /* when done: 0 or a negative errno */
+    int source;    /* when a receive is done: who sent it, */
+    int64_t bytes; /* and how much */
+    int slot;      /* the port's own */
+};
+
+struct cio_iov {
+    const void *base;
+    int64_t len;
+};
+
+/* What one reduction over all ranks yields: the least of each `min`, the sum of each `sum`. */
+struct cio_reduction {
+    int64_t min[CIO_REDUCE_WORDS];
+    int64_t sum[CIO_REDUCE_WORDS];
+};
+
+struct cio_comm {
+    int rank, size;
+    const struct cio_comm_ops *ops;
+};
+
+struct cio_comm_ops {
+    int (*send)(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,
+                struct cio_req *req);
+    int (*recv)(struct cio_comm *comm, void *buf, int64_t size, int source, int tag,
+                struct cio_req *req);
+    int (*reduce)(struct cio_comm *comm, const struct cio_reduction *in, struct cio_reduction *out,
+                  struct cio_req *req);
+    int (*poll)(struct cio_comm *comm, int block);
+    void (*destroy)(struct cio_comm *comm);
+};
+
+/*
+ * Starts a synchronous send: done means that the receiver has begun to receive it, so that messages
+ * nobody waits for do not pile up. At most CIO_COMM_IOV parts; a message may exceed 2 GiB.
+ * Messages from one rank to another with the same tag arrive in the order in which they were sent.
+ */
+#define CIO_COMM_IOV 4
+static inline int cio_comm_send(struct cio_comm *comm, const struct cio_iov *iov, int niov,
+                                int dest, int tag, struct cio_req *req)
+{
+    return comm->ops->send(comm, iov, niov, dest, tag, req);
+}
+
+/* Starts a receive of at most `size` bytes; a longer message is an error (-EMSGSIZE). */
+static inline int cio_comm_recv(struct cio_comm *comm, void *buf, int64_t size, int source, int tag,
+                                struct cio_req *req)
+{
+    return comm->ops->recv(comm, buf, size, source, tag, req);
+}
+
+/* Starts a reduction over all ranks; all of them start theirs in the same order. */
+static inline int cio_comm_reduce(struct cio_comm *comm, const struct cio_reduction *in,
+                                  struct cio_reduction *out, struct cio_req *req)
+{
+    return comm->ops->reduce(comm, in, out, req);
+}
+
+/*
+ * Makes progress and marks what is done. Returns how many requests became done, or a negative
+ * errno. With `block` it returns only once one did, if any is active; the loop never blocks.
+ */
+static inline int cio_comm_poll(struct cio_comm *comm, int block)
+{
+    return comm->ops->poll(comm, block);
+}
+
+static inline void cio_comm_destroy(struct cio_comm *comm)
+{
+    if (comm != NULL)
+        comm->ops->destroy(comm);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Messages between ranks that all live in this process, with no threads: tests call each rank's
+ * state machine in turn. Delivery order between different pairs is shuffled by a seed; a blocking
+ * poll does not block but returns 0, since another rank must run first.
+ */
+#ifndef CIO_PORT_COMM_LOOP_H
+#define CIO_PORT_COMM_LOOP_H
+
+#include "port/comm.h"
+
+struct cio_loop;
+
+/* A world of `size` ranks. The ports of cio_loop_comm belong to it. -ENOMEM. */
+int cio_loop_create(int size, uint64_t seed, struct cio_loop **out);
+void cio_loop_destroy(struct cio_loop *loop);
+
+/* A new port of one rank; destroyed with cio_comm_destroy, before the world. */
+int cio_loop_comm(struct cio_loop *loop, int rank, struct cio_comm **out);
+
+/* Counts since creation: messages and bytes between ranks for which node[] differs, and in all. */
+struct cio_loop_counts {
+    int64_t messages, bytes, inter_messages, inter_bytes;
+};
+void cio_loop_set_nodes(struct cio_loop *loop, const int *node_of);
+void cio_loop_get_counts(const struct cio_loop *loop, struct cio_loop_counts *counts);
+
+/* Number of sends and receives that are still active: 0 once every operation has been drained. */
+int cio_loop_pending(const struct cio_loop *loop);
+
+#endif
