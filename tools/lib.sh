@@ -151,6 +151,34 @@ series_of() { # VERSION
     done
 }
 
+# The version of a tarball. Debian's says it in its name; others in maint/version.m4.
+version_in_tarball() { # TARBALL
+    local dir
+    case $1 in *_*.orig.tar.*) basename "$1" | sed 's/^[^_]*_//;s/\.orig\.tar.*//'; return ;; esac
+    dir=$(mktemp -d) || exit 1
+    tar -xf "$1" -C "$dir" --wildcards --strip-components=1 '*/maint/version.m4' 2>/dev/null
+    tree_version "$dir"
+    rm -rf "$dir"
+}
+
+# Finds the MPICH source (Debian's if none is given); sets `origin` (a tree or a tarball), `version`
+# and `series`.
+find_source() { # DIR|TARBALL|''
+    if [ -z "$1" ]; then
+        origin=$(debian_tarball) || exit 1
+    else
+        origin=$(realpath -e "$1" 2>/dev/null) || die "--mpich-src $1: no such file or folder"
+    fi
+    if [ -d "$origin" ]; then
+        version=$(tree_version "$origin")
+    else
+        version=$(version_in_tarball "$origin")
+    fi
+    [ -n "$version" ] || die "$origin is not an MPICH source tree or tarball (no maint/version.m4)"
+    series=$(series_of "$version")
+    [ -n "$series" ] || die "MPICH $version is not of a supported series ($TAMIO_SERIES)"
+}
+
 # Copies what differs and removes what is gone, so that times of unchanged files stay.
 mirror_tree() { # FROM TO
     local f

@@ -1,7 +1,10 @@
 ## tamio: the glue between ROMIO and an MPI that is already installed. tools/build-preload puts this
 ## folder into its copy of ROMIO in place of mpi-io/glue/default.
 
-AM_CPPFLAGS += -I$(top_srcdir)/mpi-io/glue/preload
+AM_CPPFLAGS += -I$(top_srcdir)/mpi-io/glue/preload -include $(top_srcdir)/mpi-io/glue/preload/host.h
+
+## exports.map says what the library shows.
+AM_CFLAGS += -fvisibility=default
 
 noinst_HEADERS +=                           \
     mpi-io/glue/preload/errhandler.h        \

@@ -20,8 +20,9 @@ enum tamio_errhandler_kind {
 enum tamio_errhandler_kind tamio_errhandler_kind(MPI_Errhandler errhandler,
                                                  MPI_File_errhandler_function ** function);
 
-/* Makes MPI_name the weak alias of PMPI_name, as every MPI does. */
-#define TAMIO_ALIAS(name) extern __typeof__(PMPI_##name) MPI_##name \
-    __attribute__ ((weak, alias("PMPI_" #name)))
+/* Makes MPI_name the weak alias of PMPI_name, as every MPI does. ROMIO's headers have macros that
+ * turn MPI_name into PMPI_name, so the name is given to the assembler. */
+#define TAMIO_ALIAS(name) extern __typeof__(PMPI_##name) tamio_##name \
+    __asm__("MPI_" #name) __attribute__ ((weak, alias("PMPI_" #name)))
 
 #endif /* TAMIO_PRELOAD_ERRHANDLER_H_INCLUDED */

@@ -20,12 +20,20 @@
 #define ADIOI_FileD ompi_file_t
 #endif
 
+/* Generalized requests that are polled are ours in Open MPI, and want to know when they end. */
+#ifdef OPEN_MPI
+int tamio_grequest_complete(MPI_Request request);
+#define PMPI_Grequest_complete tamio_grequest_complete
+#endif
+
 #define MPICH 1
 #define ROMIO_INSIDE_MPICH 1
 #define HAVE_STATUS_SET_BYTES 1
 #define HAVE_MPI_STATUS_SET_ELEMENTS_X 1
 #define HAVE_MPI_TYPE_SIZE_X 1
 #define HAVE_DECL_MPI_COMBINER_HINDEXED_BLOCK 1
+
+#undef HAVE_MPI_INFO            /* which MPICH's mpi.h defines in another way than romioconf.h */
 
 /* ROMIO's own mpio.h would declare what mpi.h has declared. The rest of what it defines is here. */
 #define MPIO_INCLUDE

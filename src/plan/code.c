@@ -34,6 +34,15 @@ size_t cio_code_bound(size_t n)
     return n * (2 * CIO_VARINT_MAX + 1) + 2 * CIO_VARINT_MAX;
 }
 
+size_t cio_code_bound_range(size_t n, int64_t range)
+{
+    size_t width = 1;
+
+    while (width < CIO_VARINT_MAX && range >> (7 * width) > 0)
+        width++;
+    return n * (2 * width + 1) + 2 * CIO_VARINT_MAX;
+}
+
 /* How many of the first n extents have the first one's length and, if asked, stride. */
 static size_t regular_prefix(const cio_extent *e, size_t n, int strided)
 {

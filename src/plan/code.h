@@ -13,6 +13,9 @@
 /* Bytes that n extents need at worst. */
 size_t cio_code_bound(size_t n);
 
+/* The same for extents that lie within `range` bytes of the base. */
+size_t cio_code_bound_range(size_t n, int64_t range);
+
 /*
  * Encode a disjoint list into buf, which holds cio_code_bound(n) bytes. Offsets are coded relative
  * to base, 0 <= base <= e[0].off. Returns the bytes used. The list is trusted: cio_extents_check()

@@ -20,9 +20,9 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 static int spec_ok(const struct cio_domain_spec *s)
 {
-    return s->naggr >= 1 && s->unit >= 1 && s->lo >= 0 && s->lo <= s->hi &&
-           s->hi <= CIO_DOMAIN_OFFSET_MAX && s->stripe >= 0 && s->stripe <= CIO_DOMAIN_OFFSET_MAX &&
-           s->stripe_count >= 0;
+    return (unsigned)s->kind <= CIO_DOMAIN_GROUP_CYCLIC && s->naggr >= 1 && s->unit >= 1 &&
+           s->lo >= 0 && s->lo <= s->hi && s->hi <= CIO_DOMAIN_OFFSET_MAX && s->stripe >= 0 &&
+           s->stripe <= CIO_DOMAIN_OFFSET_MAX && s->stripe_count >= 0;
 }
 
 static void init_cycle(const struct cio_domain_spec *spec, struct cio_domains *d)
@@ -67,8 +67,6 @@ int cio_domains_init(const struct cio_domain_spec *spec, struct cio_domains *d)
     case CIO_DOMAIN_GROUP_CYCLIC:
         init_cycle(spec, d);
         break;
-    default:
-        return -EINVAL;
     }
     d->first = d->lo / d->grain;
     grains = d->lo < d->hi ? ceil_div(d->hi, d->grain) - d->first : 0;

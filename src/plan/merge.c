@@ -24,7 +24,10 @@ struct node {
     int64_t leaf;
 };
 
-/* The stream so far. A byte at file offset x of the last segment lies at x - gaps. */
+/*
+ * The stream so far. A byte at file offset x of the last segment lies at x - gaps. It begins
+ * with an empty segment at offset -1, where no piece touches it.
+ */
 struct stream {
     struct cio_segs segs;
     int64_t start, end; /* last segment */
@@ -37,19 +40,22 @@ size_t cio_merge_scratch(int k)
     return (size_t)(k > 0 ? k : 1) * (sizeof(struct node) + sizeof(struct cursor));
 }
 
+/*
+ * Add a piece; returns its position. Whether it begins a segment is anyone's guess, so that is a
+ * mask and not a branch.
+ */
 static inline int64_t place(struct stream *s, int64_t off, int64_t len)
 {
-    int64_t end;
+    int64_t end, fresh;
 
     if (len <= 0 || off < s->start || __builtin_add_overflow(off, len, &end)) {
         s->bad |= len != 0;
         return 0;
     }
-    if (off > s->end || s->segs.n == 0) {
-        s->gaps += off - s->end;
-        s->start = s->end = off;
-        s->segs.n++;
-    }
+    fresh = -(int64_t)(off > s->end);
+    s->gaps += (off - s->end) & fresh;
+    s->start ^= (s->start ^ off) & fresh;
+    s->segs.n -= (size_t)fresh;
     s->end = cio_max64(s->end, end);
     if (s->segs.n <= s->segs.cap)
         s->segs.e[s->segs.n - 1] = (cio_extent){s->start, s->end - s->start};
@@ -151,7 +157,7 @@ static int cursors_init(struct cursor *cur, const struct cio_source *src, int k)
 int cio_merge(const struct cio_source *src, int k, void *scratch, cio_extent *segs, size_t segs_cap,
               size_t *nsegs, int64_t *bytes)
 {
-    struct stream s = {.segs = {.e = segs, .cap = segs_cap}};
+    struct stream s = {.segs = {.e = segs, .cap = segs_cap}, .end = -1, .gaps = -1};
     struct node *tree = scratch;
     struct cursor *cur;
     int live;

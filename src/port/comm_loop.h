@@ -14,10 +14,16 @@ struct cio_loop;
 int cio_loop_create(int size, uint64_t seed, struct cio_loop **out);
 void cio_loop_destroy(struct cio_loop *loop);
 
-/* A new port of one rank; destroyed with cio_comm_destroy, before the world. */
+/*
+ * A new port of one rank; destroyed with cio_comm_destroy, before the world, and only once none of
+ * its requests is active, which is asserted.
+ */
 int cio_loop_comm(struct cio_loop *loop, int rank, struct cio_comm **out);
 
-/* Counts since creation: messages and bytes between ranks for which node[] differs, and in all. */
+/*
+ * Counts since creation: messages and bytes between ranks for which node[] differs, and in all.
+ * Until cio_loop_set_nodes copies a node[] in, all ranks are on one node. Reductions do not count.
+ */
 struct cio_loop_counts {
     int64_t messages, bytes, inter_messages, inter_bytes;
 };

@@ -16,7 +16,7 @@
 struct cio_nodemem {
     void *base;
     int64_t size;
-    char name[CIO_NODEMEM_NAME_MAX]; /* "" once unlinked */
+    char name[CIO_NODEMEM_NAME_MAX]; /* "" once unlinked, and where it was only attached */
 };
 
 struct cio_nodemem_ops {
@@ -46,7 +46,10 @@ struct cio_nodemem_loop;
 int cio_nodemem_loop_create(struct cio_nodemem_loop **out);
 void cio_nodemem_loop_destroy(struct cio_nodemem_loop *loop);
 struct cio_node_memory cio_nodemem_loop_port(struct cio_nodemem_loop *loop);
-/* The create or attach that comes `after` that many successful ones fails with `error` (once). */
+/*
+ * The create or attach that comes `after` that many successful ones, counted from now, fails with
+ * `error` (a negative errno), once.
+ */
 void cio_nodemem_loop_fail(struct cio_nodemem_loop *loop, int after, int error);
 /* Segments that are still mapped by somebody; names that are still linked. */
 int cio_nodemem_loop_mapped(const struct cio_nodemem_loop *loop);

@@ -55,7 +55,8 @@ int cio_store_posix_create(int fd, struct cio_store **out);
 
 /*
  * The same loop over transfer functions with pread's and pwrite's signature, so that short
- * transfers and EINTR can be tested. NULL means the system's.
+ * transfers and EINTR can be tested. NULL means the system's, on the descriptor (an int) to which
+ * `self` points. Such a store has no locks.
  */
 struct cio_posix_calls {
     int64_t (*pwrite)(void *self, const void *buf, size_t len, int64_t off);
@@ -70,7 +71,8 @@ int64_t cio_store_memory_size(const struct cio_store *s);
 
 /*
  * Wraps `below` (not owned). The write or read number `at` (from 0, counted apart from each other;
- * -1 means never) fails with `error`; with `sticky`, all later ones too. Counts calls.
+ * -1 means never) fails with `error`, a negative errno; with `sticky`, all later ones too. Counts
+ * calls. `fault` stays the caller's, who may change it at any time.
  */
 struct cio_fault {
     int64_t write_at, read_at;

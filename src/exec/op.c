@@ -1,0 +1,219 @@
+/* One operation: the agreement at its start, its roles, its end. */
+#include "exec/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Positions beyond this many would cost more to keep track of than they bring. */
+#define MAX_UNITS ((int64_t)1 << 24)
+
+/* The words of the reduction. */
+enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR };
+
+double cio_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void *cio_op_alloc(struct cio_op *op, int64_t size)
+{
+    void *p = op->env.alloc.get(op->env.alloc.self, (size_t)cio_max64(size, 1));
+
+    if (p == NULL)
+        return NULL;
+    op->held += size;
+    op->stats.peak_bytes = cio_max64(op->stats.peak_bytes, op->held);
+    return p;
+}
+
+void cio_op_free(struct cio_op *op, void *p, int64_t size)
+{
+    if (p == NULL)
+        return;
+    op->held -= size;
+    free(p);
+}
+
+void cio_op_send(struct cio_op *op, const void *buf, int64_t len, int dest, enum cio_tag tag,
+                 struct cio_req *req)
+{
+    struct cio_iov iov = {buf, len};
+    int rc = cio_comm_send(op->env.comm, &iov, 1, dest, cio_op_tag(op, tag), req);
+
+    if (rc != 0)
+        cio_op_fail(op, rc);
+}
+
+void cio_op_recv(struct cio_op *op, void *buf, int64_t size, int source, enum cio_tag tag,
+                 struct cio_req *req)
+{
+    int rc = cio_comm_recv(op->env.comm, buf, size, source, cio_op_tag(op, tag), req);
+
+    if (rc != 0)
+        cio_op_fail(op, rc);
+}
+
+void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, int dest,
+                      enum cio_tag tag, struct cio_req *req)
+{
+    int64_t bytes = 0;
+    int rc = cio_comm_send(op->env.comm, iov, niov, dest, cio_op_tag(op, tag), req);
+
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    for (int i = 0; i < niov; i++)
+        bytes += iov[i].len;
+    op->stats.messages_out++;
+    op->stats.bytes_out += bytes;
+    if (cio_team_is_remote(op->env.team, dest)) {
+        op->stats.inter_messages++;
+        op->stats.inter_bytes += bytes;
+    }
+}
+
+/* The file range that this rank touches, as the reduction wants it. */
+static void describe_range(struct cio_op *op)
+{
+    const struct cio_request *req = &op->req;
+    struct cio_cursor c;
+
+    for (int i = 0; i < CIO_REDUCE_WORDS; i++) {
+        op->mine.min[i] = INT64_MAX;
+        op->mine.sum[i] = 0;
+    }
+    op->mine.min[MIN_ERROR] = op->error;
+    if (req->bytes == 0)
+        return;
+    cio_cursor_seek(&c, req->file, req->start);
+    op->mine.min[MIN_LO] = req->disp + cio_cursor_offset(&c);
+    cio_cursor_seek(&c, req->file, req->start + req->bytes - 1);
+    op->mine.min[MIN_MINUS_HI] = -(req->disp + cio_cursor_offset(&c) + 1);
+}
+
+struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
+                            const struct cio_request *request)
+{
+    struct cio_op *op = calloc(1, sizeof(*op));
+    int rc = 0;
+
+    if (op == NULL)
+        return NULL;
+    op->env = *env;
+    op->set = *settings;
+    op->req = *request;
+    op->error = request->error;
+    if (op->error != 0)
+        op->req.bytes = 0;
+    op->started = cio_now();
+    op->stats.bytes = op->req.bytes;
+    if (op->req.bytes > 0)
+        op->stats.pieces = cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
+    if (cio_team_leads(env->team))
+        rc = cio_leader_create(op);
+    if (rc == 0 && env->team->my_aggr >= 0)
+        rc = cio_aggr_create(op);
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    describe_range(op);
+    rc = cio_comm_reduce(env->comm, &op->mine, &op->all, &op->reduce_req);
+    if (rc != 0) {
+        cio_op_fail(op, rc);
+        op->phase = CIO_OP_DONE;
+    }
+    return op;
+}
+
+/* Nobody has anything to do, or somebody cannot: the same on every rank. */
+static int ends_early(struct cio_op *op)
+{
+    if (op->all.min[MIN_ERROR] != 0)
+        op->error = (int)op->all.min[MIN_ERROR];
+    return op->error != 0 || op->all.min[MIN_LO] == INT64_MAX;
+}
+
+static int plan_rounds(struct cio_op *op)
+{
+    struct cio_domain_spec spec = {.kind = op->set.domain,
+                                   .lo = op->all.min[MIN_LO],
+                                   .hi = -op->all.min[MIN_MINUS_HI],
+                                   .naggr = op->env.team->naggr,
+                                   .stripe = op->set.stripe,
+                                   .stripe_count = op->set.stripe_count,
+                                   .unit = op->set.unit};
+    struct cio_domains d;
+    int rc = cio_domains_init(&spec, &d);
+
+    if (rc != 0)
+        return rc;
+    cio_rounds_init(&d, spec.naggr, &op->rounds);
+    return op->rounds.units <= MAX_UNITS ? 0 : -EFBIG;
+}
+
+static void start_roles(struct cio_op *op)
+{
+    int rc = ends_early(op) ? 1 : plan_rounds(op);
+
+    op->phase = CIO_OP_DONE;
+    if (rc < 0)
+        cio_op_fail(op, rc);
+    if (rc != 0)
+        return;
+    op->phase = CIO_OP_RUN;
+    op->stats.t_setup = cio_now() - op->started;
+    if (op->aggr != NULL)
+        cio_aggr_start(op);
+    if (op->leader != NULL)
+        cio_leader_start(op);
+    else
+        cio_member_start(op);
+}
+
+static int roles_done(const struct cio_op *op)
+{
+    return op->member.step == CIO_MEMBER_DONE && cio_leader_is_done(op) && cio_aggr_is_done(op);
+}
+
+int cio_op_progress(struct cio_op *op)
+{
+    int advanced = 1;
+
+    if (op->phase == CIO_OP_REDUCE && op->reduce_req.state == CIO_REQ_DONE)
+        start_roles(op);
+    while (op->phase == CIO_OP_RUN && advanced) {
+        advanced = 0;
+        if (op->aggr != NULL)
+            advanced |= cio_aggr_progress(op);
+        if (op->leader != NULL)
+            advanced |= cio_leader_progress(op);
+        else
+            advanced |= cio_member_progress(op);
+        if (roles_done(op))
+            op->phase = CIO_OP_DONE;
+    }
+    return op->phase == CIO_OP_DONE;
+}
+
+void cio_op_wait(struct cio_op *op)
+{
+    while (!cio_op_progress(op))
+        cio_comm_poll(op->env.comm, 1);
+}
+
+int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
+{
+    int error = op->error;
+
+    cio_member_finish(op);
+    cio_leader_finish(op);
+    cio_aggr_finish(op);
+    op->stats.t_total = cio_now() - op->started;
+    if (stats != NULL)
+        *stats = op->stats;
+    free(op);
+    return error;
+}

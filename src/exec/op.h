@@ -1,0 +1,103 @@
+/*
+ * One collective write or read: started, made to progress, finished. Never blocks inside.
+ *
+ *   every rank        a member: describes its pieces, copies its own bytes
+ *   leaders           one per group: merge the group's pieces, talk to the aggregators
+ *   aggregators       serve their rounds of the file
+ *
+ * A rank may be all three. All ranks of the communicator take part, also those with no bytes.
+ * Errors are 0 or a negative errno; an error on any rank reaches all of them, after every message
+ * of the operation has been drained.
+ */
+#ifndef CIO_EXEC_OP_H
+#define CIO_EXEC_OP_H
+
+#include "exec/team.h"
+#include "plan/domain.h"
+#include "plan/flat.h"
+#include "plan/hints.h"
+#include "port/alloc.h"
+#include "port/comm.h"
+#include "port/nodemem.h"
+#include "port/store.h"
+
+struct cio_op;
+
+/* What outlives an operation on a file: the group's segment, which the next one may use again. */
+struct cio_segment {
+    struct cio_nodemem mem; /* base is NULL while there is none */
+    int refused;            /* shared memory could not be had: do not ask again */
+};
+
+/* What an operation works with; all of it the caller's, and alive until it is finished. */
+struct cio_env {
+    struct cio_comm *comm;
+    struct cio_node_memory nodemem;
+    struct cio_alloc alloc;
+    struct cio_store *store; /* needed on aggregators only */
+    const struct cio_team *team;
+    struct cio_segment *segment;
+};
+
+struct cio_settings {
+    enum cio_domain_kind domain;
+    int64_t unit;           /* bytes of one round, */
+    int64_t stripe;         /* of one stripe; 0: unknown, */
+    int64_t stripe_count;   /* 0: unknown */
+    int64_t memory_limit;   /* bytes of each rank for intra-node data */
+    enum cio_transport transport;
+    enum cio_switch sieve_write; /* read-modify-write for rounds with holes */
+    enum cio_switch sieve_read;  /* read what nobody asked for, to read in one piece */
+    int tag;                /* CIO_OP_TAGS tags from here on are this operation's */
+};
+#define CIO_OP_TAGS 16
+
+/* This rank's part: the stream range [start, start + bytes) of the view, from or to memory. */
+struct cio_request {
+    int write;
+    const struct cio_flat *file; /* sorted; may be NULL if bytes is 0 */
+    int64_t disp;                /* added to every offset of the view */
+    int64_t start;
+    int64_t bytes;
+    const struct cio_flat *mem;  /* may be NULL if bytes is 0 */
+    char *buf;
+    int error;                   /* of this rank, found before the call: all ranks fail with it */
+};
+
+/* Counts and times of one rank; times in seconds. */
+struct cio_stats {
+    int64_t bytes, pieces;            /* asked for by this rank */
+    int64_t segments;                 /* leader: after merging and coalescing */
+    int64_t metadata_bytes;           /* leader: coded */
+    int64_t windows;                  /* leader: intra-node rounds */
+    int64_t messages_out, bytes_out;  /* to aggregators (leader), or back (aggregator) */
+    int64_t inter_messages, inter_bytes; /* those that left the node */
+    int64_t receives;                 /* aggregator: data messages, */
+    int64_t receives_round;           /* the most in one round, */
+    int64_t rounds;                   /* rounds served, */
+    int64_t file_calls;               /* reads and writes, */
+    int64_t file_bytes;
+    int64_t shared;                   /* 1: shared memory, 0: messages or alone */
+    int64_t peak_bytes;               /* buffers of this operation */
+    double t_setup, t_flatten, t_merge, t_copy, t_exchange, t_serve, t_file, t_total;
+};
+
+/*
+ * Starts: nothing is sent yet that others must answer before they start too. On an error here
+ * (-ENOMEM) the caller's rank must still take part: cio_op_start therefore never fails; what went
+ * wrong reaches all ranks through the operation. It returns NULL only if there is no memory for
+ * the smallest part, and then the job cannot go on.
+ */
+struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
+                            const struct cio_request *request);
+
+/* Goes on as far as it can without waiting. 1: finished. */
+int cio_op_progress(struct cio_op *op);
+
+/* Loops on progress and cio_comm_poll until finished. */
+void cio_op_wait(struct cio_op *op);
+
+/* Frees it; the outcome, the same on all ranks (the first error found, in no particular order). */
+int cio_op_finish(struct cio_op *op, struct cio_stats *stats);
+
+#endif

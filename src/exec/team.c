@@ -1,0 +1,93 @@
+/* Groups, leaders and aggregators, from the node map. */
+#include "exec/team.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int clamp(int c, int q)
+{
+    return c < 1 ? 1 : c > q ? q : c;
+}
+
+static int count_leaders(const struct cio_nodes *nodes, int c)
+{
+    int n = 0;
+
+    for (int i = 0; i < nodes->nnodes; i++)
+        n += clamp(c, cio_nodes_count(nodes, i));
+    return n;
+}
+
+static void find_leaders(const struct cio_nodes *nodes, int c, struct cio_team *t)
+{
+    int mine = nodes->node[t->rank];
+
+    for (int i = 0; i < nodes->nnodes; i++) {
+        int q = cio_nodes_count(nodes, i);
+
+        if (i == mine)
+            t->my_leader = t->nleaders + cio_local_group(q, clamp(c, q), nodes->local[t->rank]);
+        for (int j = 0; j < clamp(c, q); j++)
+            t->leader[t->nleaders++] = nodes->ranks[nodes->first[i] + cio_local_aggr(q, clamp(c, q), j)];
+    }
+}
+
+static void find_group(const struct cio_nodes *nodes, int c, struct cio_team *t)
+{
+    int node = nodes->node[t->rank];
+    int q = cio_nodes_count(nodes, node);
+    int mine = cio_local_group(q, clamp(c, q), nodes->local[t->rank]);
+
+    for (int i = 0; i < q; i++) {
+        if (cio_local_group(q, clamp(c, q), i) != mine)
+            continue;
+        if (i == nodes->local[t->rank])
+            t->my_member = t->group_size;
+        t->group[t->group_size++] = nodes->ranks[nodes->first[node] + i];
+    }
+}
+
+static void find_aggr(const int *aggr, int naggr, struct cio_team *t)
+{
+    t->naggr = naggr;
+    t->my_aggr = -1;
+    for (int i = 0; i < naggr; i++) {
+        t->aggr[i] = aggr[i];
+        if (aggr[i] == t->rank)
+            t->my_aggr = i;
+    }
+}
+
+int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *aggr, int naggr,
+                    struct cio_team **out)
+{
+    struct cio_team *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return -ENOMEM;
+    t->rank = rank;
+    t->nodes = nodes;
+    t->aggr = malloc((size_t)naggr * sizeof(int));
+    t->leader = malloc((size_t)count_leaders(nodes, c) * sizeof(int));
+    t->group = malloc((size_t)cio_nodes_count(nodes, nodes->node[rank]) * sizeof(int));
+    if (t->aggr == NULL || t->leader == NULL || t->group == NULL) {
+        cio_team_destroy(t);
+        return -ENOMEM;
+    }
+    find_leaders(nodes, c, t);
+    find_group(nodes, c, t);
+    find_aggr(aggr, naggr, t);
+    *out = t;
+    return 0;
+}
+
+void cio_team_destroy(struct cio_team *t)
+{
+    if (t == NULL)
+        return;
+    free(t->group);
+    free(t->leader);
+    free(t->aggr);
+    free(t);
+}

@@ -1,0 +1,45 @@
+/*
+ * Who does what in a collective call: the groups of ranks on each node with their leaders (the TAM
+ * paper's local aggregators), and the global aggregators. The same on every rank but for "my" parts.
+ *
+ *   node 0: ranks 0 1 2 3 4 5      c = 2:  group {0 1 2} led by 0, group {3 4 5} led by 3
+ */
+#ifndef CIO_EXEC_TEAM_H
+#define CIO_EXEC_TEAM_H
+
+#include "plan/aggr.h"
+
+struct cio_team {
+    int rank;
+    const struct cio_nodes *nodes; /* the caller's */
+    int naggr;
+    int *aggr;      /* rank of each global aggregator, */
+    int my_aggr;    /* and which of them I am, or -1 */
+    int nleaders;
+    int *leader;    /* rank of each leader, by node and group, */
+    int my_leader;  /* and which of them serves me (is me, if my_member is 0) */
+    int group_size; /* ranks in my group, */
+    int *group;     /* group[0] is the leader, */
+    int my_member;  /* and where I am among them */
+};
+
+/*
+ * c groups on each node (clamped to its ranks). `aggr` is copied, `nodes` must outlive the team. The caller owns *out until
+ * cio_team_destroy. -ENOMEM.
+ */
+int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *aggr, int naggr,
+                    struct cio_team **out);
+void cio_team_destroy(struct cio_team *team);
+
+/* Whether a message to that rank leaves my node. */
+static inline int cio_team_is_remote(const struct cio_team *team, int rank)
+{
+    return team->nodes->node[rank] != team->nodes->node[team->rank];
+}
+
+static inline int cio_team_leads(const struct cio_team *team)
+{
+    return team->my_member == 0;
+}
+
+#endif

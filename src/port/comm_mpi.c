@@ -1,0 +1,368 @@
+/*
+ * Messages through MPI. The active MPI requests lie densely in one array, as MPI_Testsome and
+ * MPI_Waitsome want them, with what belongs to each beside it in another.
+ *
+ * The communicator is ROMIO's, and so is its error handler: while that is the fatal one, an MPI
+ * error ends the job, as everywhere in ROMIO. Under MPI_ERRORS_RETURN (which poll, whose calls name
+ * no communicator, needs on MPI_COMM_SELF or MPI_COMM_WORLD too) errors come back as -EIO, and a
+ * truncated message as -EMSGSIZE.
+ *
+ * Counts are int, as in MPI-3: what is longer than CHUNK is described by a datatype of several
+ * blocks.
+ */
+#include "port/comm_mpi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "port/comm_common.h"
+
+#define CHUNK ((int64_t)1 << 30)
+#define COPY_MAX 4096 /* a message of several parts is copied together up to here */
+
+_Static_assert(sizeof(struct cio_reduction) == 2 * CIO_REDUCE_WORDS * sizeof(int64_t),
+               "a reduction must be nothing but its words");
+
+struct slot {
+    struct cio_req *req;
+    void *copy; /* of a short message of several parts, or NULL */
+    int receives;
+};
+
+struct port {
+    struct cio_comm comm;
+    MPI_Comm mpi;
+    MPI_Datatype words; /* one struct cio_reduction */
+    MPI_Op join;
+    int active, capacity;
+    MPI_Request *requests;
+    struct slot *slots;
+    int *indices; /* what MPI_Testsome tells */
+    MPI_Status *statuses;
+};
+
+/* How one message is told to MPI. */
+struct message {
+    void *base;
+    int count;
+    MPI_Datatype type;
+    void *copy;
+};
+
+static struct port *port_of(struct cio_comm *comm)
+{
+    return (struct port *)comm;
+}
+
+static int class_of(int mpi_error)
+{
+    int class = MPI_SUCCESS;
+
+    if (mpi_error != MPI_SUCCESS)
+        MPI_Error_class(mpi_error, &class);
+    return class;
+}
+
+static int error_of(int mpi_error)
+{
+    switch (class_of(mpi_error)) {
+    case MPI_SUCCESS:
+        return 0;
+    case MPI_ERR_TRUNCATE:
+        return -EMSGSIZE;
+    default:
+        return -EIO;
+    }
+}
+
+/* Makes room for one more request. */
+static int reserve(struct port *port)
+{
+    size_t n = port->capacity > 0 ? 2 * (size_t)port->capacity : 16;
+    MPI_Request *requests;
+    struct slot *slots;
+    MPI_Status *statuses;
+    int *indices;
+
+    if (port->active < port->capacity)
+        return 0;
+    if ((requests = realloc(port->requests, n * sizeof(*requests))) != NULL)
+        port->requests = requests;
+    if ((slots = realloc(port->slots, n * sizeof(*slots))) != NULL)
+        port->slots = slots;
+    if ((indices = realloc(port->indices, n * sizeof(*indices))) != NULL)
+        port->indices = indices;
+    if ((statuses = realloc(port->statuses, n * sizeof(*statuses))) != NULL)
+        port->statuses = statuses;
+    if (requests == NULL || slots == NULL || indices == NULL || statuses == NULL)
+        return -ENOMEM;
+    port->capacity = (int)n;
+    return 0;
+}
+
+static void activate(struct port *port, struct cio_req *req, void *copy, int receives)
+{
+    port->slots[port->active++] = (struct slot){req, copy, receives};
+    cio_req_begin(req);
+}
+
+static int count_blocks(const struct cio_iov *iov, int niov)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < niov; i++)
+        n += (iov[i].len + CHUNK - 1) / CHUNK;
+    return (int)n;
+}
+
+static void fill_blocks(const struct cio_iov *iov, int niov, MPI_Aint *at, int *len)
+{
+    for (int i = 0; i < niov; i++) {
+        MPI_Aint base;
+
+        MPI_Get_address(iov[i].base, &base);
+        for (int64_t done = 0; done < iov[i].len; done += CHUNK) {
+            int64_t left = iov[i].len - done;
+
+            *at++ = base + (MPI_Aint)done;
+            *len++ = (int)(left < CHUNK ? left : CHUNK);
+        }
+    }
+}
+
+/* A datatype with absolute addresses, for use with MPI_BOTTOM. */
+static int make_type(const struct cio_iov *iov, int niov, MPI_Datatype *out)
+{
+    int n = count_blocks(iov, niov), rc = -ENOMEM;
+    MPI_Aint *at = malloc((size_t)n * sizeof(*at));
+    int *len = malloc((size_t)n * sizeof(*len));
+
+    if (at != NULL && len != NULL) {
+        fill_blocks(iov, niov, at, len);
+        rc = error_of(MPI_Type_create_hindexed(n, len, at, MPI_BYTE, out));
+    }
+    free(len);
+    free(at);
+    if (rc == 0)
+        rc = error_of(MPI_Type_commit(out));
+    return rc;
+}
+
+static int message_begin(struct message *m, const struct cio_iov *iov, int niov)
+{
+    int64_t total = cio_iov_bytes(iov, niov);
+
+    *m = (struct message){.count = (int)total, .type = MPI_BYTE};
+    if (total == 0)
+        return 0;
+    if (niov == 1 && total <= CHUNK) {
+        m->base = (void *)iov->base;
+        return 0;
+    }
+    if (total <= COPY_MAX) {
+        m->base = m->copy = malloc((size_t)total);
+        if (m->copy == NULL)
+            return -ENOMEM;
+        cio_iov_gather(iov, niov, m->copy);
+        return 0;
+    }
+    m->base = MPI_BOTTOM;
+    m->count = 1;
+    return make_type(iov, niov, &m->type);
+}
+
+/* MPI keeps the type for as long as the transfer needs it. */
+static void message_end(struct message *m)
+{
+    if (m->type != MPI_BYTE)
+        MPI_Type_free(&m->type);
+}
+
+static int mpi_send(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,
+                    struct cio_req *req)
+{
+    struct port *port = port_of(comm);
+    struct message m;
+    int rc;
+
+    req->state = CIO_REQ_IDLE;
+    rc = reserve(port);
+    if (rc == 0)
+        rc = message_begin(&m, iov, niov);
+    if (rc < 0)
+        return rc;
+    rc = error_of(
+        MPI_Issend(m.base, m.count, m.type, dest, tag, port->mpi, &port->requests[port->active]));
+    message_end(&m);
+    if (rc == 0)
+        activate(port, req, m.copy, 0);
+    else
+        free(m.copy);
+    return rc;
+}
+
+static int mpi_recv(struct cio_comm *comm, void *buf, int64_t size, int source, int tag,
+                    struct cio_req *req)
+{
+    struct port *port = port_of(comm);
+    struct cio_iov part = {buf, size};
+    struct message m;
+    int rc;
+
+    req->state = CIO_REQ_IDLE;
+    rc = reserve(port);
+    if (rc == 0)
+        rc = message_begin(&m, &part, 1);
+    if (rc < 0)
+        return rc;
+    rc = error_of(MPI_Irecv(m.base, m.count, m.type,
+                            source == CIO_ANY_SOURCE ? MPI_ANY_SOURCE : source, tag, port->mpi,
+                            &port->requests[port->active]));
+    message_end(&m);
+    if (rc == 0)
+        activate(port, req, NULL, 1);
+    return rc;
+}
+
+static void join_words(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        cio_reduction_join((struct cio_reduction *)inout + i, (struct cio_reduction *)in + i);
+}
+
+static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
+                      struct cio_reduction *out, struct cio_req *req)
+{
+    struct port *port = port_of(comm);
+    int rc;
+
+    req->state = CIO_REQ_IDLE;
+    rc = reserve(port);
+    if (rc < 0)
+        return rc;
+    rc = error_of(MPI_Iallreduce(in, out, 1, port->words, port->join, port->mpi,
+                                 &port->requests[port->active]));
+    if (rc == 0)
+        activate(port, req, NULL, 0);
+    return rc;
+}
+
+/* MPI_Get_elements_x only where it must be: SMPI, for one, does not have it. */
+static int64_t bytes_of(const MPI_Status *status)
+{
+    MPI_Count elements;
+    int count;
+
+    MPI_Get_count(status, MPI_BYTE, &count);
+    if (count != MPI_UNDEFINED)
+        return count;
+    MPI_Get_elements_x(status, MPI_BYTE, &elements);
+    return elements;
+}
+
+static void complete(struct slot *slot, const MPI_Status *status, int error)
+{
+    struct cio_req *req = slot->req;
+
+    free(slot->copy);
+    req->error = error;
+    if (slot->receives && error == 0) {
+        req->source = status->MPI_SOURCE;
+        req->bytes = bytes_of(status);
+    }
+    req->state = CIO_REQ_DONE;
+}
+
+/* Fills the gaps that completed requests have left with the last ones. */
+static void compact(struct port *port)
+{
+    int i = 0;
+
+    while (i < port->active) {
+        if (port->requests[i] != MPI_REQUEST_NULL) {
+            i++;
+            continue;
+        }
+        port->active--;
+        port->requests[i] = port->requests[port->active];
+        port->slots[i] = port->slots[port->active];
+    }
+}
+
+static int mpi_poll(struct cio_comm *comm, int block)
+{
+    struct port *port = port_of(comm);
+    int done = 0, rc;
+
+    if (port->active == 0)
+        return 0;
+    rc = (block ? MPI_Waitsome : MPI_Testsome)(port->active, port->requests, &done, port->indices,
+                                               port->statuses);
+    if (rc != MPI_SUCCESS && class_of(rc) != MPI_ERR_IN_STATUS)
+        return error_of(rc);
+    for (int i = 0; i < done; i++) {
+        const MPI_Status *status = &port->statuses[i];
+
+        complete(&port->slots[port->indices[i]], status,
+                 rc == MPI_SUCCESS ? 0 : error_of(status->MPI_ERROR));
+    }
+    if (done > 0)
+        compact(port);
+    return done;
+}
+
+static void mpi_destroy(struct cio_comm *comm)
+{
+    struct port *port = port_of(comm);
+
+    MPI_Op_free(&port->join);
+    MPI_Type_free(&port->words);
+    free(port->statuses);
+    free(port->indices);
+    free(port->slots);
+    free(port->requests);
+    free(port);
+}
+
+static const struct cio_comm_ops mpi_ops = {
+    .send = mpi_send,
+    .recv = mpi_recv,
+    .reduce = mpi_reduce,
+    .poll = mpi_poll,
+    .destroy = mpi_destroy,
+};
+
+static int make_reduction(struct port *port)
+{
+    int rc = error_of(MPI_Type_contiguous(2 * CIO_REDUCE_WORDS, MPI_INT64_T, &port->words));
+
+    if (rc < 0)
+        return rc;
+    rc = error_of(MPI_Type_commit(&port->words));
+    if (rc == 0)
+        rc = error_of(MPI_Op_create(join_words, 1, &port->join));
+    if (rc < 0)
+        MPI_Type_free(&port->words);
+    return rc;
+}
+
+int cio_comm_mpi_create(MPI_Comm comm, struct cio_comm **out)
+{
+    struct port *port = calloc(1, sizeof(*port));
+    int rc;
+
+    if (port == NULL)
+        return -ENOMEM;
+    port->comm.ops = &mpi_ops;
+    port->mpi = comm;
+    MPI_Comm_rank(comm, &port->comm.rank);
+    MPI_Comm_size(comm, &port->comm.size);
+    rc = make_reduction(port);
+    if (rc < 0) {
+        free(port);
+        return rc;
+    }
+    *out = &port->comm;
+    return 0;
+}
