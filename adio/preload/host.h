@@ -12,7 +12,17 @@
 
 #define _GNU_SOURCE 1
 
+#define OMPI_OMIT_MPI1_COMPAT_DECLS 0   /* no static assertions, but what is below */
 #include <mpi.h>
+
+/* What MPI 3.0 removed, and Open MPI with it: ROMIO still looks for types made so. */
+#if defined(OPEN_MPI) && !OMPI_ENABLE_MPI1_COMPAT
+#define MPI_LB MPI_DATATYPE_NULL
+#define MPI_UB MPI_DATATYPE_NULL
+#define MPI_COMBINER_HINDEXED_INTEGER (-1001)
+#define MPI_COMBINER_HVECTOR_INTEGER (-1002)
+#define MPI_COMBINER_STRUCT_INTEGER (-1003)
+#endif
 
 /* Open MPI has a struct of its own behind MPI_File. Every function that takes one is ours, so the
  * struct can be ROMIO's. */
@@ -47,6 +57,13 @@ int tamio_grequest_complete(MPI_Request request);
 #define MPIO_USES_MPI_REQUEST
 #define MPIO_REQUEST_DEFINED
 #define MPIO_REQUEST_NULL MPI_REQUEST_NULL
+#endif
+
+/* MPI 4, where the MPI is older. */
+#if MPI_VERSION < 4
+typedef int (MPI_Datarep_conversion_function_c) (void *, MPI_Datatype, MPI_Count, void *,
+                                                 MPI_Offset, void *);
+#define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c *) 0)
 #endif
 
 #endif /* TAMIO_PRELOAD_HOST_H_INCLUDED */

@@ -176,7 +176,7 @@ void cio_area_mark(const struct cio_area *area, const struct cio_request *req,
 
         cio_cursor_skip(&c, run);
         left -= run;
-        for (; end < off + run; off = cio_max64(off, end)) {
+        while (end < off + run) {
             int64_t pos;
             int aggr;
 
@@ -337,6 +337,7 @@ static int64_t next_unit(struct cio_board *b, int64_t *mark, struct cio_unit *un
             continue;
         unit->pieces += area.dir[mark[i] + 1].first - area.dir[mark[i]].first;
         unit->data_cap += area.dir[mark[i]].bytes;
+        unit->stream = area.dir[mark[i]].stream;
         mark[i]++;
     }
     unit->t = t;
@@ -352,6 +353,7 @@ static void place_unit(struct cio_unit *u, int64_t unit_size, int64_t *at)
     *at = align(u->data + u->data_cap);
     u->meta_bytes = u->data_bytes = u->segments = 0;
     u->error = 0;
+    u->part = 0;
 }
 
 void cio_board_list(struct cio_board *b, const struct cio_rounds *r, struct cio_place end)

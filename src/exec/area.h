@@ -43,8 +43,10 @@ struct cio_unit {
     int64_t head, meta_cap; /* offset of head and coded segments */
     int64_t data, data_cap; /* offset of the data; room for a head lies before it */
     int64_t meta_bytes, data_bytes, segments;
+    int64_t stream;         /* a lone member's bytes begin here in its request */
     int32_t error;
-    int32_t last;           /* the window reaches the unit's end */
+    int32_t last;           /* the window reaches the unit's end, */
+    int32_t part;           /* and earlier ones had this many parts of it */
 };
 
 struct cio_board {

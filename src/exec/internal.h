@@ -27,7 +27,7 @@ struct cio_op {
     struct cio_env env;
     struct cio_settings set;
     struct cio_request req;
-    enum { CIO_OP_REDUCE, CIO_OP_RUN, CIO_OP_DONE } phase;
+    enum { CIO_OP_REDUCE, CIO_OP_AGREE, CIO_OP_RUN, CIO_OP_DONE } phase;
     int error; /* the first one */
     struct cio_reduction mine, all;
     struct cio_req reduce_req;
@@ -47,6 +47,13 @@ static inline void cio_op_fail(struct cio_op *op, int error)
 {
     if (op->error == 0)
         op->error = error;
+}
+
+/* Alone in its group, with memory in one piece: a write is sent from where it lies. */
+static inline int cio_op_is_direct(const struct cio_op *op)
+{
+    return op->env.team->group_size == 1 && op->req.write && op->req.bytes > 0 &&
+           op->req.mem->dense;
 }
 
 /* A buffer of this operation, counted; NULL on failure. cio_op_free takes it back. */
@@ -92,15 +99,21 @@ void cio_member_start(struct cio_op *op);
 int cio_member_progress(struct cio_op *op);
 void cio_member_finish(struct cio_op *op);
 
-/* Leader and aggregator. progress: 1 if anything advanced. create: 0 or -ENOMEM. */
+/*
+ * Leader and aggregator. create makes all that can be made before the ranks agree to begin;
+ * reserve, what depends on the positions (create has done it for CIO_SMALL_SLICE): 0 or -ENOMEM.
+ * progress: 1 if anything advanced.
+ */
+#define CIO_SMALL_SLICE 4096
 int cio_leader_create(struct cio_op *op);
+int cio_leader_reserve(struct cio_op *op, int64_t slice);
 void cio_leader_start(struct cio_op *op);
 int cio_leader_progress(struct cio_op *op);
 int cio_leader_is_done(const struct cio_op *op);
 void cio_leader_finish(struct cio_op *op);
 
 int cio_aggr_create(struct cio_op *op);
-int cio_aggr_start(struct cio_op *op);
+int cio_aggr_reserve(struct cio_op *op, int64_t slice);
 int cio_aggr_progress(struct cio_op *op);
 int cio_aggr_is_done(const struct cio_op *op);
 void cio_aggr_finish(struct cio_op *op);

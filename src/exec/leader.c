@@ -47,7 +47,8 @@ struct cio_leader {
     struct cio_req *payload;  /* three per member */
     struct cio_ctl out;       /* to all members */
     struct cio_req *out_req;  /* per member */
-    struct cio_place end;     /* of the window */
+    struct cio_place end;     /* of the window, */
+    int32_t parts;            /* and how often its unit has been in a window already */
     int bits_sent;
     char *coded;              /* positions for each aggregator, in coded_size bytes */
     int64_t coded_size;
@@ -82,7 +83,17 @@ int cio_leader_create(struct cio_op *op)
     if (l->cap == NULL || l->in == NULL || l->in_req == NULL || l->payload == NULL ||
         l->out_req == NULL || l->dones == NULL || l->aggr_req == NULL)
         return -ENOMEM;
-    return 0;
+    return cio_leader_reserve(op, CIO_SMALL_SLICE);
+}
+
+int cio_leader_reserve(struct cio_op *op, int64_t slice)
+{
+    struct cio_leader *l = op->leader;
+
+    cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
+    l->coded_size = (int64_t)(sizeof(struct cio_head) + cio_bits_bound(slice) + 7) / 8 * 8;
+    l->coded = cio_op_alloc(op, l->coded_size * op->env.team->naggr);
+    return l->coded == NULL ? -ENOMEM : 0;
 }
 
 /* ---- members ---- */
@@ -319,8 +330,10 @@ static void expect_pieces(struct cio_op *op)
         cio_area_at(l->board, i, &area);
         area.desc->ndir = l->in[i].dir;
         area.desc->next = l->in[i].ext;
-        cio_op_recv(op, area.dir, (area.desc->ndir + 1) * (int64_t)sizeof(*area.dir), source,
-                    CIO_TAG_PAYLOAD, &l->payload[3 * i]);
+        area.dir[0].first = 0;
+        if (area.desc->ndir > 0)
+            cio_op_recv(op, area.dir, (area.desc->ndir + 1) * (int64_t)sizeof(*area.dir), source,
+                        CIO_TAG_PAYLOAD, &l->payload[3 * i]);
         if (area.desc->next > 0)
             cio_op_recv(op, area.ext, area.desc->next * (int64_t)sizeof(*area.ext), source,
                         CIO_TAG_PAYLOAD, &l->payload[3 * i + 1]);
@@ -332,16 +345,31 @@ static void expect_pieces(struct cio_op *op)
 
 /* ---- windows ---- */
 
+/* A unit that a window cuts is sent in parts: which one this is. */
+static void count_parts(struct cio_leader *l, int64_t cut)
+{
+    struct cio_unit *u = cio_board_units(l->board);
+
+    if (l->board->nunits == 0)
+        return;
+    if (u->t == cut)
+        u->part = l->parts;
+    u += l->board->nunits - 1;
+    l->parts = u->last ? 0 : u->part + 1;
+}
+
 /* The window ends where the first member had to stop. */
 static void begin_window(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
+    int64_t cut = l->end.t;
 
     l->end = l->in[0].place;
     for (int i = 1; i < l->k; i++)
         if (cio_place_before(l->in[i].place, l->end))
             l->end = l->in[i].place;
     cio_board_list(l->board, &op->rounds, l->end);
+    count_parts(l, cut);
     op->stats.windows++;
     l->step = STEP_MERGE;
     l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE, .place = l->end};
@@ -420,21 +448,17 @@ static void fill_head(struct cio_op *op, const struct cio_unit *u, struct cio_he
     *head = (struct cio_head){.magic = CIO_HEAD_MAGIC,
                               .error = u->error,
                               .leader = op->env.team->my_leader,
-                              .last = u->last,
+                              .parts = u->last ? u->part + 1 : 0,
                               .pos = u->t / op->rounds.naggr,
                               .meta = u->meta_bytes,
                               .data = u->data_bytes};
 }
 
-static const void *unit_data(struct cio_op *op, int64_t index)
+static const void *unit_data(struct cio_op *op, const struct cio_unit *u)
 {
-    struct cio_board *board = op->leader->board;
-    struct cio_area area;
-
-    if (!cio_op_is_direct(op))
-        return (char *)board + cio_board_units(board)[index].data;
-    cio_area_at(board, 0, &area);
-    return op->req.buf + op->req.mem->block[0].off + area.dir[index].stream;
+    if (cio_op_is_direct(op))
+        return op->req.buf + op->req.mem->block[0].off + u->stream;
+    return (char *)op->leader->board + u->data;
 }
 
 /* Where a reply's head lies: just before the unit's data. */
@@ -454,7 +478,7 @@ static void launch(struct cio_op *op, struct flight *f, int64_t index)
     f->used = 1;
     f->unit = index;
     if (op->req.write)
-        iov[1] = (struct cio_iov){unit_data(op, index), u->data_bytes};
+        iov[1] = (struct cio_iov){unit_data(op, u), u->data_bytes};
     else if (u->error == 0)
         cio_op_recv(op, reply_head(op, u), (int64_t)sizeof(*head) + u->data_bytes,
                     unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
@@ -661,17 +685,9 @@ int cio_leader_progress(struct cio_op *op)
     return 1;
 }
 
-int cio_leader_start(struct cio_op *op)
+void cio_leader_start(struct cio_op *op)
 {
-    struct cio_leader *l = op->leader;
-
-    l->coded_size =
-        (int64_t)(sizeof(struct cio_head) + cio_bits_bound(op->rounds.slice) + 7) / 8 * 8;
-    l->coded = cio_op_alloc(op, l->coded_size * op->rounds.naggr);
-    if (l->coded == NULL)
-        return -ENOMEM;
     expect_members(op);
-    return 0;
 }
 
 int cio_leader_is_done(const struct cio_op *op)
@@ -686,7 +702,7 @@ void cio_leader_finish(struct cio_op *op)
     if (l == NULL)
         return;
     cio_op_free(op, l->stream, l->stream_size);
-    cio_op_free(op, l->coded, l->coded_size * op->rounds.naggr);
+    cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
     if (l->private_size > 0)
         cio_op_free(op, l->board, l->private_size);
     free(l->aggr_req);

@@ -23,13 +23,13 @@ void cio_member_hello(struct cio_op *op, struct cio_ctl *out)
         .kind = CIO_CTL_HELLO, .ext = room.ext, .dir = room.dir, .data = room.data};
 }
 
-/* Takes the group's segment: a new one by its name, or the one of the last operation. */
+/* Takes the group's segment: a new one by its name, or the one of the last operation, or my own. */
 static int take_segment(struct cio_op *op, const struct cio_ctl *in)
 {
     struct cio_segment *seg = op->env.segment;
     const struct cio_node_memory *port = &op->env.nodemem;
 
-    if (in->name[0] != '\0') {
+    if (in->name[0] != '\0' && !cio_team_leads(op->env.team)) {
         if (seg->mem.base != NULL)
             port->ops->detach(port->self, &seg->mem);
         memset(&seg->mem, 0, sizeof(seg->mem));
@@ -115,7 +115,7 @@ static void copy(struct cio_op *op)
 
     if (alone(op))
         cio_area_stream(&m->area, &op->req, m->stream, op->req.write);
-    else
+    else if (!cio_op_is_direct(op))
         cio_board_copy(m->board, &m->area, &op->req, NULL, op->req.write);
     op->stats.t_copy += cio_now() - t;
 }
@@ -188,7 +188,9 @@ static void answer(struct cio_op *op)
     m->step = CIO_MEMBER_SEND;
     if (!alone(op) || m->memory == NULL || m->out.error != 0 || m->in.kind == CIO_CTL_MERGE)
         return;
-    send_payload(op, m->area.dir, (m->out.dir + 1) * (int64_t)sizeof(*m->area.dir), &m->out_req[1]);
+    if (m->out.dir > 0)
+        send_payload(op, m->area.dir, (m->out.dir + 1) * (int64_t)sizeof(*m->area.dir),
+                     &m->out_req[1]);
     send_payload(op, m->area.ext, m->out.ext * (int64_t)sizeof(*m->area.ext), &m->out_req[2]);
     if (first)
         send_payload(op, m->area.bits, (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t)),

@@ -156,21 +156,52 @@ static int plan_rounds(struct cio_op *op)
 
 static void start_roles(struct cio_op *op)
 {
-    int rc = ends_early(op) ? 1 : plan_rounds(op);
-
-    op->phase = CIO_OP_DONE;
-    if (rc < 0)
-        cio_op_fail(op, rc);
-    if (rc != 0)
-        return;
     op->phase = CIO_OP_RUN;
     op->stats.t_setup = cio_now() - op->started;
-    if (op->aggr != NULL)
-        cio_aggr_start(op);
     if (op->leader != NULL)
         cio_leader_start(op);
     else
         cio_member_start(op);
+}
+
+static int reserve(struct cio_op *op)
+{
+    int rc = 0;
+
+    if (op->leader != NULL)
+        rc = cio_leader_reserve(op, op->rounds.slice);
+    if (rc == 0 && op->aggr != NULL)
+        rc = cio_aggr_reserve(op, op->rounds.slice);
+    return rc;
+}
+
+/* Many positions need more memory than was made at first, so the ranks agree once more. */
+static void agree(struct cio_op *op)
+{
+    op->phase = CIO_OP_AGREE;
+    op->mine.min[MIN_ERROR] = reserve(op);
+    int rc = cio_comm_reduce(op->env.comm, &op->mine, &op->all, &op->reduce_req);
+    if (rc != 0) {
+        cio_op_fail(op, rc);
+        op->phase = CIO_OP_DONE;
+    }
+}
+
+/* All ranks come to the same decision from the same numbers. */
+static void after_reduce(struct cio_op *op)
+{
+    int rc = 0;
+
+    if (!ends_early(op) && op->phase == CIO_OP_REDUCE)
+        rc = plan_rounds(op);
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    if (op->error != 0 || ends_early(op))
+        op->phase = CIO_OP_DONE;
+    else if (op->phase == CIO_OP_REDUCE && op->rounds.slice > CIO_SMALL_SLICE)
+        agree(op);
+    else
+        start_roles(op);
 }
 
 static int roles_done(const struct cio_op *op)
@@ -182,8 +213,8 @@ int cio_op_progress(struct cio_op *op)
 {
     int advanced = 1;
 
-    if (op->phase == CIO_OP_REDUCE && op->reduce_req.state == CIO_REQ_DONE)
-        start_roles(op);
+    if (op->phase <= CIO_OP_AGREE && op->reduce_req.state == CIO_REQ_DONE)
+        after_reduce(op);
     while (op->phase == CIO_OP_RUN && advanced) {
         advanced = 0;
         if (op->aggr != NULL)

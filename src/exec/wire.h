@@ -67,7 +67,7 @@ struct cio_head {
     uint32_t magic;
     int32_t error;
     int32_t leader; /* index */
-    int32_t last;   /* nothing more of this position comes from this leader */
+    int32_t parts;  /* messages of this leader for this position, in the last of them; else 0 */
     int64_t pos;
     int64_t meta;   /* bytes that follow: coded segments, */
     int64_t data;   /* and their data; in a read's request, the bytes wanted */

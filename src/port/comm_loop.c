@@ -81,11 +81,7 @@ static struct port *port_of(struct cio_comm *comm)
 /* splitmix64 */
 static uint64_t next_random(struct cio_loop *loop)
 {
-    uint64_t z = loop->random += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return cio_mix64(loop->random += 0x9e3779b97f4a7c15u);
 }
 
 static void list_add(struct list *l, struct op *op)

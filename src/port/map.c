@@ -6,16 +6,9 @@
 
 #define FIRST_SIZE 64
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 static struct cio_map_entry **bucket(const struct cio_map *map, struct cio_map_key key)
 {
-    return &map->buckets[mix(key.a + mix(key.b)) & (map->nbuckets - 1)];
+    return &map->buckets[cio_mix64(key.a + cio_mix64(key.b)) & (map->nbuckets - 1)];
 }
 
 static void push(struct cio_map *map, struct cio_map_entry *entry)

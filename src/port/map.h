@@ -22,6 +22,14 @@ struct cio_map {
     size_t nbuckets, count;
 };
 
+/* Spreads a number's bits over all of it, one to one (splitmix64's last step). */
+static inline uint64_t cio_mix64(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
 /* -ENOMEM. */
 int cio_map_init(struct cio_map *map);
 

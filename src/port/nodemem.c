@@ -2,9 +2,9 @@
  * POSIX shared memory, and none at all.
  *
  * The space is reserved when a segment is made, since a page that cannot be had later is a SIGBUS.
- * That goes in steps, because on tmpfs an interrupted posix_fallocate starts over: with a
- * profiler's timer ticking, one call for a large segment might never end. And since steps would
- * first use up the node's memory, what cannot fit is refused before the first of them.
+ * That goes in steps, because on the tmpfs of older kernels an interrupted posix_fallocate starts
+ * over: with a profiler's timer ticking, one call for a large segment might never end. And since
+ * steps would first use up the node's memory, what cannot fit is refused before the first of them.
  */
 #include "port/nodemem.h"
 

@@ -1,6 +1,6 @@
 /*
  * The MPI port, on any number of ranks: the same promises as the loop's. With "large" as argument
- * also messages beyond 2 GiB between two ranks, which takes 10 GiB of memory.
+ * also messages beyond 2 GiB between two ranks, which takes 5 GiB of memory.
  */
 #include "../plan/check.h"
 

@@ -3,6 +3,7 @@
 #
 # A program is named by its suite: io/NAME and errors/io/NAME are of MPICH's test/mpi, romio/NAME of
 # ROMIO's own tests. `ids` lists them in upstream's order; the tables below are indexed by that name.
+# One program is ours and not in `ids`: probe, which prints the hints in effect.
 
 ids=()
 declare -A nranks=() arguments=() environment=() expects=() limits=() gigabytes=()
@@ -19,6 +20,11 @@ big_extents|4|0|testfile|No Errors
 large_array|4|10|-fname testfile|data read back is correct
 large_file|1|5|-fname testfile|Data read back is correct
 END
+}
+
+# Programs whose files are no two times the same: ranks take turns at a shared file pointer by chance.
+left_by_chance() { # ID
+    [ "$1" = romio/shared_fp ]
 }
 
 # Sets `work` (our folder in the cache) and `tree` (a source tree with at least the two test suites).
@@ -54,8 +60,8 @@ unpack_tests() { # TARBALL
 add_program() { # ID RANKS GIGABYTES EXPECTED ARGUMENTS
     local id=$1
     # shellcheck disable=SC2053 # a pattern is what --only takes
-    [[ $id == $only || ${id##*/} == $only ]] || return 0
-    ids+=("$id")
+    [[ $id == $only || ${id##*/} == $only || $id == probe ]] || return 0
+    [ "$id" = probe ] || ids+=("$id")
     nranks[$id]=$2 gigabytes[$id]=$3 expects[$id]=$4 arguments[$id]=$5 environment[$id]='' limits[$id]=$time_limit
     [ "$3" -eq 0 ] || limits[$id]=$((3 * time_limit))
 }
@@ -121,6 +127,7 @@ list_programs() {
     list_mpich_suite io
     list_mpich_suite errors/io
     list_romio_suite
+    add_program probe 4 0 romio ''
     [ ${#ids[@]} -gt 0 ] || die "no program matches $only"
     rest=$(unlisted_programs)
     [ -z "$rest" ] || say "programs that no list of upstream's runs: $rest"
@@ -137,13 +144,19 @@ write_testconf() {
     mv "$work/include/mpitestconf.h.new" "$work/include/mpitestconf.h"
 }
 
+source_file() { # ID
+    case $1 in
+    probe) echo "$here/probe.c" ;;
+    romio/*) compgen -G "$tree/src/mpi/romio/test/${1#*/}.c*" | head -n 1 ;;
+    *) echo "$tree/test/mpi/$1.c" ;;
+    esac
+}
+
 # The source as configure would make it; coll_perf's array, of 14 GB, 512 times smaller.
 source_text() { # ID
-    case $1 in
-    romio/coll_perf) sed 's/= 128 \* \(17\|9\|11\);/= 16 * \1;/' "$tree/src/mpi/romio/test/coll_perf.c" ;;
-    romio/*) sed 's/@LL@/lld/g' "$tree/src/mpi/romio/test/${1#*/}".c* ;;
-    *) cat "$tree/test/mpi/$1.c" ;;
-    esac
+    local shrink=
+    [ "$1" != romio/coll_perf ] || shrink='s/= 128 \* \(17\|9\|11\);/= 16 * \1;/'
+    sed "s/@LL@/lld/g;$shrink" "$(source_file "$1")"
 }
 
 mpi_compile() { # MPICC ARGUMENTS...
@@ -162,13 +175,13 @@ compile_utilities() { # MPI
 compile_program() { # MPI ID
     local dir=$work/build/$1 out utilities=()
     out=$dir/${2//\//_}
-    case $2 in romio/*) ;; *) utilities=("$dir/mtest.o" "$dir/mtest_common.o" "$dir/mtest_single.o") ;; esac
+    rm -f "$out"
+    case $2 in romio/* | probe) ;; *) utilities=("$dir/mtest.o" "$dir/mtest_common.o" "$dir/mtest_single.o") ;; esac
     source_text "$2" | mpi_compile "${mpicc[$1]}" -x c - -x none "${utilities[@]}" -lm -o "$out.new" >"$out.log" 2>&1 &&
         mv "$out.new" "$out"
-    touch "$out.tried"
 }
 
-# Compiles for an MPI installation what is not compiled yet; another library begins anew.
+# Compiles for an MPI installation what is not compiled yet; after a change of its library, everything.
 compile_all() { # MPI
     local dir=$work/build/$1 id
     if [ "$(cat "$dir/identity" 2>/dev/null)" != "${identity[$1]}" ]; then
@@ -178,8 +191,8 @@ compile_all() { # MPI
             die "upstream's test utilities do not compile with ${mpicc[$1]}: $(tail -n 5 "$dir/utilities.log")"
         printf '%s\n' "${identity[$1]}" >"$dir/identity"
     fi
-    for id in "${ids[@]}"; do
-        [ -e "$dir/${id//\//_}.tried" ] || pool_add 0 200 compile_program "$1" "$id"
+    for id in probe "${ids[@]}"; do
+        [ "$dir/${id//\//_}" -nt "$(source_file "$id")" ] || pool_add 0 200 compile_program "$1" "$id"
     done
     pool_run "compiling upstream's programs ($1)"
 }

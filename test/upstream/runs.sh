@@ -6,6 +6,7 @@
 #   kind      pass, fail, hang, signal-N, nobuild (does not compile), nomem (too little memory)
 #   traces    a digest of the files left behind and of the kinds of lines printed, one line for each run
 #   log       what the last run printed
+#   stats     tamio's statistics, one line for each collective call, if there were any
 
 declare -A mpicc=() mpiexec=() identity=()         # by MPI
 declare -A side_mpi=() side_hints=() side_preload=() # by side
@@ -18,7 +19,7 @@ marker=TAMIO_UPSTREAM=$$.$RANDOM/
 define_mpi() { # MPI WHERE
     case $2 in
     *:*) mpicc[$1]=${2%%:*} mpiexec[$1]=${2#*:} ;;
-    *) mpicc[$1]=$2/bin/mpicc mpiexec[$1]=$2/bin/mpiexec ;;
+    *) mpicc[$1]=$(realpath -m "$2")/bin/mpicc mpiexec[$1]=$(realpath -m "$2")/bin/mpiexec ;;
     esac
     command -v "${mpicc[$1]}" >/dev/null || die "no ${mpicc[$1]} (the MPI called $1)"
     command -v "${mpiexec[$1]}" >/dev/null || die "no ${mpiexec[$1]} (the MPI called $1)"
@@ -58,7 +59,7 @@ pool_wait() { # COUNT
     local ended
     while [ ${#pool_running[@]} -gt "$1" ]; do
         wait -n -p ended "${!pool_running[@]}"
-        [ -n "${ended-}" ] || continue
+        [ -n "${ended-}" ] || { pool_running=(); return; }
         ended_weight=$((ended_weight + pool_running[ended]))
         ended_jobs=$((ended_jobs + 1))
         unset "pool_running[$ended]"
@@ -77,7 +78,7 @@ pool_run() { # LABEL
         pool_wait $((words[0] ? 0 : jobs - 1))
         show_pool "$label" "$ended_jobs" "${#pool_jobs[@]}" "$start" "$ended_weight" "$total"
         set -m
-        "${words[@]:2}" </dev/null &
+        "${words[@]:2}" </dev/null 9>&- &
         pool_running[$!]=${words[1]}
         set +m
         [ "${words[0]}" -eq 0 ] || pool_wait 0
@@ -117,16 +118,20 @@ make_scratch() {
         [ ! -d "$dir" ] || [ -d "/proc/${pid%%.*}" ] || rm -rf "$dir"
     done
     scratch=$(mktemp -d "$base/tamio-upstream.$$.XXXXXX") || die "cannot create a folder in $base"
-    cp "$hints" "$scratch/hints"
-    awk '$1 == "cb_buffer_size" || $1 == "cb_pipeline_unit" { $2 *= 64 } { print }' "$hints" >"$scratch/hints-large"
+}
+
+# The hints of one run. The statistics tell whether a collective call went through our engine.
+write_hints() { # GIGABYTES STATISTICS
+    awk -v factor=$(($1 > 0 ? 64 : 1)) '$1 == "cb_buffer_size" || $1 == "cb_pipeline_unit" { $2 *= factor } { print }' "$hints"
+    printf 'romio_tam_stats %s\n' "$2"
 }
 
 # As upstream's runtests judges: exit status 0 and "No Errors", in test/mpi as the only line.
-outcome() { # ID EXIT_STATUS LOG
+outcome() { # ID EXIT_STATUS LOG SECONDS
     local signal
     signal=$(sed -n 's/.*signal \([0-9][0-9]*\).*/\1/p' "$3" | head -n 1)
+    [ "$2" -eq 0 ] || [ "$4" -lt "${limits[$1]}" ] || { echo hang; return; }
     case $2:$signal in
-    124:* | 137:*) echo hang ;;
     0:*) if printed_success "$1" "$3"; then echo pass; else echo fail; fi ;;
     *:4 | *:6 | *:7 | *:8 | *:11) echo "signal-$signal" ;;
     *) echo fail ;;
@@ -150,18 +155,20 @@ traces() { # LOG
     printf '%s %s\n' "$files" "$output"
 }
 
+# Runs a program in the current folder, with hints and statistics beside it.
 # MALLOC_PERTURB_ makes what programs write from uninitialised memory the same in every run.
-launch() { # SIDE ID LOG MARK
+launch() { # SIDE ID MARK
     local side=$1 id=$2 mpi=${side_mpi[$1]} mine=() args env
     read -r -a args <<<"${arguments[$id]}"
     read -r -a env <<<"${environment[$id]}"
     if [ -n "${side_hints[$side]}" ]; then
-        mine+=("ROMIO_HINTS=$scratch/hints$([ "${gigabytes[$id]}" -eq 0 ] || echo -large)")
+        write_hints "${gigabytes[$id]}" "$PWD.stats" >"$PWD.hints"
+        mine+=("ROMIO_HINTS=$PWD.hints")
     fi
     [ -z "${side_preload[$side]}" ] || mine+=("LD_PRELOAD=${side_preload[$side]}")
-    env -u ROMIO_HINTS "$4" MALLOC_PERTURB_=85 timeout --foreground -k 5 "${limits[$id]}" \
+    env -u ROMIO_HINTS "$3" MALLOC_PERTURB_=85 timeout --foreground -k 5 "${limits[$id]}" \
         "${mpiexec[$mpi]}" -n "${nranks[$id]}" env "${mine[@]}" "${env[@]}" \
-        "$work/build/$mpi/${id//\//_}" "${args[@]}" >"$3" 2>&1 </dev/null
+        "$work/build/$mpi/${id//\//_}" "${args[@]}" </dev/null
 }
 
 # Enough memory for programs that upstream (or we) know to need gigabytes?
@@ -180,12 +187,13 @@ run_program() { # SIDE ID
         kind=nomem
         : >"$file.log"
     else
-        launch "$side" "$id" "$file.log" "$mark" || status=$?
+        launch "$side" "$id" "$mark" >"$file.log" 2>&1 || status=$?
         [ $status -eq 0 ] || end_marked "$mark"
-        kind=$(outcome "$id" $status "$file.log")
+        kind=$(outcome "$id" $status "$file.log" $(((${EPOCHREALTIME/./} - start) / 1000000)))
         traces "$file.log" >>"$file.traces"
     fi
-    cd / && rm -rf "$dir"
+    [ ! -s "$dir.stats" ] || cp "$dir.stats" "$file.stats"
+    cd / && rm -rf "$dir" "$dir.stats" "$dir.hints"
     echo $(((${EPOCHREALTIME/./} - start) / 1000)) >"$work/times/${file##*/}"
     printf '%s\n' "$kind" >"$file.kind"
 }

@@ -1,0 +1,535 @@
+/*
+ * A global aggregator: serves its positions of the file, one after the other.
+ *
+ * Every leader first says which positions its group touches. From then on the aggregator knows what
+ * will come: it keeps a bounded number of receives posted, for one leader's next message each, in
+ * the order of positions. A message for a later position waits in its slot.
+ *
+ *   write   messages are laid into the round's buffer; when all have come, it is written
+ *   read    when every leader has asked, what they want is read, and each gets its part; a leader
+ *           that asks in several messages gets an answer to each
+ */
+#include "exec/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/round.h"
+#include "plan/bits.h"
+#include "plan/code.h"
+
+#define SLOTS 8
+#define REPLIES 4
+
+enum step { STEP_BITS, STEP_SERVE, STEP_DONES, STEP_DONE };
+
+struct slot {
+    struct cio_req req;
+    char *buf;
+    int leader; /* whose message; -1: free */
+};
+
+/* What a leader wants of the current position: one message at a time. */
+struct ask {
+    int waiting;  /* not answered yet */
+    char *coded;  /* NULL: an error is the answer */
+    int64_t meta, data;
+};
+
+struct reply {
+    struct cio_req req;
+    char *buf;
+};
+
+/* Messages of one leader for the current position. */
+struct parts {
+    int32_t got, all; /* all: 0 until the last one has come */
+};
+
+struct cio_aggr {
+    enum step step;
+    int nleaders;
+    int64_t slot_size;
+    int nslots;
+    struct slot slot[SLOTS];
+    struct reply reply[REPLIES]; /* read */
+    struct cio_round round;
+    uint64_t *touched;    /* per leader: the positions that it touches; then: by anybody */
+    int64_t touched_size;
+    int bits_expected, bits_posted;
+    int64_t pos;          /* served now; -1: before the first */
+    int pending;          /* leaders that have not finished it */
+    int firsts;           /* leaders that have not asked for anything of it yet (read) */
+    int64_t received;     /* messages of it */
+    struct parts *parts;  /* per leader */
+    char *bits_buf;       /* coded positions, one for each slot */
+    int64_t bits_size;
+    int64_t post_pos;     /* the next receive to post is for this position */
+    int post_leader;      /* and the first leader from here on that touches it */
+    struct ask *ask;      /* per leader (read), */
+    int asks;             /* and how many wait */
+    struct cio_head done;
+    struct cio_req *done_req; /* per leader */
+};
+
+/* ---- memory: all of it before anything is promised to anybody ---- */
+
+/* A message holds a round's data and its coded segments, which are never longer than a round. */
+static int64_t message_size(int64_t unit)
+{
+    return (int64_t)sizeof(struct cio_head) + 2 * unit + 256;
+}
+
+static int make_buffers(struct cio_op *op, struct cio_aggr *g)
+{
+    g->slot_size = message_size(op->set.unit);
+    g->nslots = g->nleaders < SLOTS ? g->nleaders : SLOTS;
+    for (int i = 0; i < g->nslots; i++) {
+        g->slot[i].leader = -1;
+        g->slot[i].buf = cio_op_alloc(op, g->slot_size);
+        if (g->slot[i].buf == NULL)
+            return -ENOMEM;
+    }
+    for (int i = 0; !op->req.write && i < REPLIES; i++) {
+        g->reply[i].buf = cio_op_alloc(op, message_size(op->set.unit));
+        if (g->reply[i].buf == NULL)
+            return -ENOMEM;
+    }
+    return cio_round_create(op, &g->round);
+}
+
+int cio_aggr_create(struct cio_op *op)
+{
+    struct cio_aggr *g = calloc(1, sizeof(*g));
+
+    if (g == NULL)
+        return -ENOMEM;
+    op->aggr = g;
+    g->nleaders = op->env.team->nleaders;
+    g->pos = -1;
+    g->bits_expected = g->nleaders;
+    g->done_req = calloc((size_t)g->nleaders, sizeof(*g->done_req));
+    g->ask = calloc((size_t)g->nleaders, sizeof(*g->ask));
+    g->parts = calloc((size_t)g->nleaders, sizeof(*g->parts));
+    if (g->done_req == NULL || g->ask == NULL || g->parts == NULL)
+        return -ENOMEM;
+    int rc = make_buffers(op, g);
+    return rc == 0 ? cio_aggr_reserve(op, CIO_SMALL_SLICE) : rc;
+}
+
+int cio_aggr_reserve(struct cio_op *op, int64_t slice)
+{
+    struct cio_aggr *g = op->aggr;
+
+    cio_op_free(op, g->touched, g->touched_size);
+    cio_op_free(op, g->bits_buf, g->bits_size * g->nslots);
+    g->touched_size = (g->nleaders + 1) * slice / 8;
+    g->touched = cio_op_alloc(op, g->touched_size);
+    g->bits_size = (int64_t)(sizeof(struct cio_head) + cio_bits_bound(slice) + 7) / 8 * 8;
+    g->bits_buf = cio_op_alloc(op, g->bits_size * g->nslots);
+    if (g->touched == NULL || g->bits_buf == NULL)
+        return -ENOMEM;
+    memset(g->touched, 0, (size_t)g->touched_size);
+    return 0;
+}
+
+/* ---- which positions will come ---- */
+
+static uint64_t *touched_by(const struct cio_op *op, int leader)
+{
+    return op->aggr->touched + op->rounds.slice / 64 * leader;
+}
+
+static uint64_t *touched_by_any(const struct cio_op *op)
+{
+    return touched_by(op, op->aggr->nleaders);
+}
+
+/* What a message says must fit its length; otherwise it is not looked at. */
+static int check_message(const struct cio_op *op, const struct cio_head *h,
+                         const struct cio_req *req)
+{
+    int64_t rest = req->bytes - (int64_t)sizeof(*h);
+
+    if (req->error != 0)
+        return req->error;
+    if (rest < 0 || h->magic != CIO_HEAD_MAGIC || h->meta < 0 || h->data < 0 || h->meta > rest)
+        return -EBADMSG;
+    if (h->leader < 0 || h->leader >= op->aggr->nleaders)
+        return -EBADMSG;
+    return 0;
+}
+
+static void note_bits(struct cio_op *op, const struct cio_head *h, const struct cio_req *req)
+{
+    int rc = check_message(op, h, req);
+
+    if (rc == 0)
+        rc = h->error;
+    if (rc == 0)
+        rc = cio_bits_decode_or(h + 1, (size_t)h->meta, op->rounds.slice,
+                                touched_by(op, h->leader));
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    else
+        cio_bits_or(touched_by_any(op), touched_by(op, h->leader), op->rounds.slice);
+}
+
+static int collect_bits(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int advanced = 0;
+
+    for (int i = 0; i < g->nslots; i++) {
+        struct slot *s = &g->slot[i];
+        char *buf = g->bits_buf + i * g->bits_size;
+
+        if (s->leader >= 0 && s->req.state == CIO_REQ_DONE) {
+            note_bits(op, (struct cio_head *)buf, &s->req);
+            s->leader = -1;
+            g->bits_expected--;
+            advanced = 1;
+        }
+        if (s->leader < 0 && g->bits_posted < g->nleaders) {
+            s->leader = 0;
+            g->bits_posted++;
+            cio_op_recv(op, buf, g->bits_size, CIO_ANY_SOURCE, CIO_TAG_BITS, &s->req);
+            advanced = 1;
+        }
+    }
+    return advanced;
+}
+
+static const struct cio_head *slot_head(const struct slot *s)
+{
+    return (const struct cio_head *)s->buf;
+}
+
+/* ---- receives, posted ahead in the order of positions ---- */
+
+static int post_receive(struct cio_op *op, struct slot *s, int leader)
+{
+    s->leader = leader;
+    cio_op_recv(op, s->buf, op->aggr->slot_size, op->env.team->leader[leader], CIO_TAG_DATA,
+                &s->req);
+    return 1;
+}
+
+/* The leader whose next message comes next; -1 if all of them are posted. */
+static int next_leader(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+
+    while (g->post_pos >= 0) {
+        for (; g->post_leader < g->nleaders; g->post_leader++)
+            if (cio_bits_test(touched_by(op, g->post_leader), g->post_pos))
+                return g->post_leader++;
+        g->post_leader = 0;
+        g->post_pos = cio_bits_next(touched_by_any(op), op->rounds.slice, g->post_pos + 1);
+    }
+    return -1;
+}
+
+static int post_receives(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int advanced = 0;
+
+    for (int i = 0; i < g->nslots; i++) {
+        int leader = g->slot[i].leader < 0 ? next_leader(op) : -1;
+
+        if (leader >= 0)
+            advanced = post_receive(op, &g->slot[i], leader);
+    }
+    return advanced;
+}
+
+/* ---- positions ---- */
+
+static void begin_position(struct cio_op *op, int64_t pos)
+{
+    struct cio_aggr *g = op->aggr;
+    int64_t off, len;
+
+    g->pos = pos;
+    g->pending = 0;
+    g->received = 0;
+    for (int l = 0; l < g->nleaders; l++)
+        g->pending += cio_bits_test(touched_by(op, l), pos);
+    g->firsts = g->pending;
+    memset(g->parts, 0, (size_t)g->nleaders * sizeof(*g->parts));
+    cio_domains_range(&op->rounds.domains, op->env.team->my_aggr, pos, &off, &len);
+    cio_round_begin(&g->round, off, len);
+    op->stats.rounds++;
+}
+
+static void begin_serving(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int64_t first = cio_bits_next(touched_by_any(op), op->rounds.slice, 0);
+
+    g->step = STEP_SERVE;
+    g->post_pos = first;
+    if (first >= 0)
+        begin_position(op, first);
+    else
+        g->pos = -1;
+}
+
+/* ---- messages of the current position ---- */
+
+/* Lays a message's data into the round, or (read) notes what is wanted. */
+static int take_segments(struct cio_op *op, const struct cio_head *h, int64_t size)
+{
+    const char *coded = (const char *)(h + 1);
+    int64_t room = op->req.write ? size - (int64_t)sizeof(*h) - h->meta : h->data;
+
+    if (room != h->data)
+        return -EBADMSG;
+    return cio_round_take(&op->aggr->round, coded, h->meta, op->req.write ? coded + h->meta : NULL,
+                          h->data);
+}
+
+/* A leader that asks gets an answer, whatever happens. */
+static int keep_ask(struct cio_op *op, const struct cio_head *h, int rc)
+{
+    struct ask *a = &op->aggr->ask[h->leader];
+
+    *a = (struct ask){.waiting = 1, .meta = h->meta, .data = h->data};
+    op->aggr->asks++;
+    if (rc != 0)
+        return rc;
+    a->coded = cio_op_alloc(op, a->meta);
+    if (a->coded == NULL)
+        return -ENOMEM;
+    memcpy(a->coded, h + 1, (size_t)h->meta);
+    return 0;
+}
+
+/* Messages are matched in order but may complete in another one: all of them are counted. */
+static void note_part(struct cio_op *op, struct slot *s, int32_t all)
+{
+    struct parts *p = &op->aggr->parts[s->leader];
+    int leader = s->leader;
+
+    p->got++;
+    s->leader = -1;
+    if (all > 0)
+        p->all = all;
+    else
+        post_receive(op, s, leader);
+    if (p->got == p->all)
+        op->aggr->pending--;
+}
+
+static void take_message(struct cio_op *op, struct slot *s)
+{
+    struct cio_aggr *g = op->aggr;
+    const struct cio_head *h = slot_head(s);
+    int rc = h->error;
+
+    if (rc == 0) {
+        rc = take_segments(op, h, s->req.bytes);
+        if (!op->req.write)
+            rc = keep_ask(op, h, rc);
+    }
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    g->received++;
+    op->stats.receives++;
+    op->stats.receives_round = cio_max64(op->stats.receives_round, g->received);
+    if (g->firsts > 0)
+        g->firsts--;
+    note_part(op, s, h->parts);
+}
+
+/* A message that cannot be understood counts as the leader's last of this position. */
+static int take_messages(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int advanced = 0;
+
+    for (int i = 0; i < g->nslots; i++) {
+        struct slot *s = &g->slot[i];
+        int rc;
+
+        if (s->leader < 0 || s->req.state != CIO_REQ_DONE)
+            continue;
+        rc = check_message(op, slot_head(s), &s->req);
+        if (rc != 0) {
+            cio_op_fail(op, rc);
+            s->leader = -1;
+            g->pending--;
+            advanced = 1;
+        } else if (slot_head(s)->pos == g->pos) {
+            take_message(op, s);
+            advanced = 1;
+        }
+    }
+    return advanced;
+}
+
+/* ---- reading ---- */
+
+static void send_reply(struct cio_op *op, struct reply *r, int leader)
+{
+    struct ask *a = &op->aggr->ask[leader];
+    struct cio_head *h = (struct cio_head *)r->buf;
+    int64_t data = 0;
+
+    *h = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error, .pos = op->aggr->pos};
+    if (op->error == 0) {
+        cio_round_give(&op->aggr->round, a->coded, a->meta, (char *)(h + 1));
+        data = a->data;
+    }
+    cio_op_free(op, a->coded, a->meta);
+    *a = (struct ask){.waiting = 0};
+    op->aggr->asks--;
+    struct cio_iov iov = {r->buf, (int64_t)sizeof(*h) + data};
+    cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, &r->req);
+}
+
+/* The first reply buffer that is not on its way; NULL if there is none. */
+static struct reply *free_reply(struct cio_aggr *g)
+{
+    for (int i = 0; i < REPLIES; i++)
+        if (!cio_req_busy(&g->reply[i].req))
+            return &g->reply[i];
+    return NULL;
+}
+
+/*
+ * Answers, once everybody has asked: the file is read for all of them at once. For a leader that
+ * goes on asking, what it wants is read then.
+ */
+static int answer(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    struct reply *r = free_reply(g);
+    int advanced = 0;
+
+    if (g->asks == 0 || g->firsts > 0 || r == NULL)
+        return 0;
+    if (op->error == 0) {
+        int rc = cio_round_read(op, &g->round);
+
+        if (rc != 0)
+            cio_op_fail(op, rc);
+    }
+    for (int l = 0; l < g->nleaders && r != NULL; l++) {
+        if (!g->ask[l].waiting)
+            continue;
+        send_reply(op, r, l);
+        r = free_reply(g);
+        advanced = 1;
+    }
+    return advanced;
+}
+
+static int replies_busy(const struct cio_aggr *g)
+{
+    for (int i = 0; i < REPLIES; i++)
+        if (cio_req_busy(&g->reply[i].req))
+            return 1;
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static void end_position(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int64_t next = cio_bits_next(touched_by_any(op), op->rounds.slice, g->pos + 1);
+
+    if (op->req.write && op->error == 0) {
+        int rc = cio_round_write(op, &g->round);
+
+        if (rc != 0)
+            cio_op_fail(op, rc);
+    }
+    g->pos = -1;
+    if (next >= 0)
+        begin_position(op, next);
+}
+
+static void send_dones(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+
+    g->step = STEP_DONES;
+    g->done = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error};
+    for (int l = 0; l < g->nleaders; l++)
+        cio_op_send(op, &g->done, sizeof(g->done), op->env.team->leader[l], CIO_TAG_DONE,
+                    &g->done_req[l]);
+}
+
+static int serve(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int advanced = post_receives(op);
+
+    if (g->pos < 0) {
+        if (!replies_busy(g)) {
+            send_dones(op);
+            advanced = 1;
+        }
+        return advanced;
+    }
+    advanced |= take_messages(op);
+    advanced |= answer(op);
+    if (g->pending == 0 && g->asks == 0) {
+        end_position(op);
+        advanced = 1;
+    }
+    return advanced;
+}
+
+int cio_aggr_progress(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+
+    switch (g->step) {
+    case STEP_BITS:
+        if (collect_bits(op))
+            return 1;
+        if (g->bits_expected > 0)
+            return 0;
+        begin_serving(op);
+        return 1;
+    case STEP_SERVE:
+        return serve(op);
+    case STEP_DONES:
+        if (cio_reqs_busy(g->done_req, g->nleaders))
+            return 0;
+        g->step = STEP_DONE;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int cio_aggr_is_done(const struct cio_op *op)
+{
+    return op->aggr == NULL || op->aggr->step == STEP_DONE;
+}
+
+void cio_aggr_finish(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+
+    if (g == NULL)
+        return;
+    cio_round_destroy(op, &g->round);
+    for (int i = 0; i < REPLIES; i++)
+        cio_op_free(op, g->reply[i].buf, message_size(op->set.unit));
+    for (int i = 0; i < g->nslots; i++)
+        cio_op_free(op, g->slot[i].buf, g->slot_size);
+    cio_op_free(op, g->touched, g->touched_size);
+    cio_op_free(op, g->bits_buf, g->bits_size * g->nslots);
+    free(g->parts);
+    free(g->ask);
+    free(g->done_req);
+    free(g);
+    op->aggr = NULL;
+}

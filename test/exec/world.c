@@ -1,0 +1,120 @@
+/* All ranks of a collective operation in one process. */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *must(void *p)
+{
+    if (p == NULL) {
+        fprintf(stderr, "world: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+static void ok(int rc, const char *what)
+{
+    if (rc < 0) {
+        fprintf(stderr, "world: %s: %d\n", what, rc);
+        exit(1);
+    }
+}
+
+void world_create(struct world *w, int size, const int *node_of, int c, int naggr, uint64_t seed)
+{
+    *w = (struct world){.size = size, .alloc = cio_alloc_system, .naggr = naggr};
+    ok(cio_nodes_create(node_of, size, &w->nodes), "nodes");
+    ok(cio_loop_create(size, seed, &w->loop), "loop");
+    cio_loop_set_nodes(w->loop, node_of);
+    ok(cio_nodemem_loop_create(&w->memory), "memory");
+    ok(cio_store_memory_create(&w->store), "store");
+    w->aggr = must(calloc((size_t)naggr, sizeof(int)));
+    w->naggr = cio_global_spread(w->nodes, naggr, NULL, w->aggr);
+    ok(w->naggr, "spread");
+    w->team = must(calloc((size_t)size, sizeof(*w->team)));
+    w->segment = must(calloc((size_t)size, sizeof(*w->segment)));
+    w->comm = must(calloc((size_t)size, sizeof(*w->comm)));
+    w->request = must(calloc((size_t)size, sizeof(*w->request)));
+    w->stats = must(calloc((size_t)size, sizeof(*w->stats)));
+    w->error = must(calloc((size_t)size, sizeof(*w->error)));
+    for (int r = 0; r < size; r++) {
+        ok(cio_team_create(w->nodes, r, c, w->aggr, w->naggr, &w->team[r]), "team");
+        ok(cio_loop_comm(w->loop, r, &w->comm[r]), "comm");
+    }
+    w->settings = (struct cio_settings){.domain = CIO_DOMAIN_EVEN,
+                                        .unit = 4096,
+                                        .memory_limit = 1 << 20,
+                                        .sieve_write = CIO_AUTOMATIC,
+                                        .sieve_read = CIO_AUTOMATIC};
+}
+
+void world_destroy(struct world *w)
+{
+    struct cio_node_memory port = cio_nodemem_loop_port(w->memory);
+
+    for (int r = 0; r < w->size; r++) {
+        if (w->segment[r].mem.base != NULL)
+            port.ops->detach(port.self, &w->segment[r].mem);
+        cio_comm_destroy(w->comm[r]);
+        cio_team_destroy(w->team[r]);
+    }
+    free(w->error);
+    free(w->stats);
+    free(w->request);
+    free(w->comm);
+    free(w->segment);
+    free(w->team);
+    free(w->aggr);
+    cio_store_destroy(w->store);
+    cio_nodemem_loop_destroy(w->memory);
+    cio_loop_destroy(w->loop);
+    cio_nodes_destroy(w->nodes);
+}
+
+static struct cio_op *start(struct world *w, int r)
+{
+    struct cio_env env = {.comm = w->comm[r],
+                          .nodemem = cio_nodemem_loop_port(w->memory),
+                          .alloc = w->alloc,
+                          .store = w->store,
+                          .team = w->team[r],
+                          .segment = &w->segment[r]};
+
+    return must(cio_op_start(&env, &w->settings, &w->request[r]));
+}
+
+/* One turn for every rank: how many have finished; `moved` counts completions. */
+static int turn(struct world *w, struct cio_op **op, int *moved)
+{
+    int done = 0;
+
+    for (int r = 0; r < w->size; r++) {
+        *moved += cio_comm_poll(w->comm[r], 0);
+        done += cio_op_progress(op[r]);
+    }
+    return done;
+}
+
+int world_run(struct world *w)
+{
+    struct cio_op **op = must(calloc((size_t)w->size, sizeof(*op)));
+    int idle = 0, done = 0;
+
+    for (int r = 0; r < w->size; r++)
+        op[r] = start(w, r);
+    while (done < w->size && idle < 100) {
+        int moved = 0;
+
+        done = turn(w, op, &moved);
+        idle = moved > 0 ? 0 : idle + 1;
+    }
+    if (done < w->size) {
+        free(op);
+        return -1; /* what still runs cannot be freed: the caller gives up */
+    }
+    for (int r = 0; r < w->size; r++)
+        w->error[r] = cio_op_finish(op[r], &w->stats[r]);
+    free(op);
+    return cio_loop_pending(w->loop) == 0 ? 0 : -1;
+}

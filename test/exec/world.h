@@ -1,0 +1,39 @@
+/*
+ * All ranks of a collective operation in one process: the loop communicator, one memory store, node
+ * memory of the loop. Tests make a world, give each rank a request, and run.
+ */
+#ifndef CIO_TEST_EXEC_WORLD_H
+#define CIO_TEST_EXEC_WORLD_H
+
+#include "exec/op.h"
+#include "port/comm_loop.h"
+
+struct world {
+    int size;
+    struct cio_nodes *nodes;
+    struct cio_loop *loop;
+    struct cio_nodemem_loop *memory;
+    struct cio_store *store;     /* memory; tests may put another one in its place */
+    struct cio_alloc alloc;
+    struct cio_settings settings;
+    int naggr;
+    int *aggr;
+    struct cio_team **team;      /* per rank */
+    struct cio_segment *segment; /* per rank */
+    struct cio_comm **comm;      /* per rank */
+    struct cio_request *request; /* per rank */
+    struct cio_stats *stats;     /* per rank, of the last run */
+    int *error;                  /* per rank, of the last run */
+};
+
+/* node_of: per rank, numbered by first appearance. c groups a node, naggr aggregators spread. */
+void world_create(struct world *w, int size, const int *node_of, int c, int naggr, uint64_t seed);
+void world_destroy(struct world *w);
+
+/*
+ * Runs one operation with every rank's request, ranks taking turns. 0 if all finished and every
+ * message was drained; -1 if nothing moved any more (a hang).
+ */
+int world_run(struct world *w);
+
+#endif
