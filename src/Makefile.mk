@@ -1,8 +1,67 @@
 ## The engine's sources, for this project's Makefile.am and for ROMIO's (copied to adio/tamio/).
 ## %D% is the folder of this file, relative to whichever Makefile.am includes it.
 
-tamio_engine_sources =         \
-    %D%/plan/hints.c           \
-    %D%/plan/hints.h           \
-    %D%/port/log.c             \
-    %D%/port/log.h
+tamio_plan_sources =                  \
+    %D%/plan/aggr.c                   \
+    %D%/plan/aggr.h                   \
+    %D%/plan/bits.c                   \
+    %D%/plan/bits.h                   \
+    %D%/plan/choose.c                 \
+    %D%/plan/choose.h                 \
+    %D%/plan/code.c                   \
+    %D%/plan/code.h                   \
+    %D%/plan/domain.c                 \
+    %D%/plan/domain.h                 \
+    %D%/plan/extent.c                 \
+    %D%/plan/extent.h                 \
+    %D%/plan/flat.c                   \
+    %D%/plan/flat.h                   \
+    %D%/plan/hints.c                  \
+    %D%/plan/hints.h                  \
+    %D%/plan/merge.c                  \
+    %D%/plan/merge.h                  \
+    %D%/plan/varint.h
+
+tamio_exec_sources =                  \
+    %D%/exec/aggr.c                   \
+    %D%/exec/area.c                   \
+    %D%/exec/area.h                   \
+    %D%/exec/internal.h               \
+    %D%/exec/leader.c                 \
+    %D%/exec/member.c                 \
+    %D%/exec/op.c                     \
+    %D%/exec/op.h                     \
+    %D%/exec/round.c                  \
+    %D%/exec/round.h                  \
+    %D%/exec/team.c                   \
+    %D%/exec/team.h                   \
+    %D%/exec/wire.h
+
+tamio_port_sources =                  \
+    %D%/port/alloc.c                  \
+    %D%/port/alloc.h                  \
+    %D%/port/comm.h                   \
+    %D%/port/comm_common.h            \
+    %D%/port/log.c                    \
+    %D%/port/log.h                    \
+    %D%/port/nodemem.c                \
+    %D%/port/nodemem.h                \
+    %D%/port/store.h                  \
+    %D%/port/store_posix.c
+
+## what needs MPI
+tamio_mpi_sources =                   \
+    %D%/port/comm_mpi.c               \
+    %D%/port/comm_mpi.h
+
+## stand-ins for tests and simulation, which never go into ROMIO
+tamio_fake_sources =                  \
+    %D%/port/comm_loop.c              \
+    %D%/port/comm_loop.h              \
+    %D%/port/map.c                    \
+    %D%/port/map.h                    \
+    %D%/port/nodemem_loop.c           \
+    %D%/port/store_faulty.c           \
+    %D%/port/store_memory.c
+
+tamio_engine_sources = $(tamio_plan_sources) $(tamio_exec_sources) $(tamio_port_sources)

@@ -10,5 +10,10 @@ noinst_HEADERS +=                     \
 
 romio_other_sources +=                \
     $(tamio_engine_sources)           \
+    $(tamio_mpi_sources)              \
     adio/ad_tam/ad_tam.c              \
-    adio/ad_tam/ad_tam_hints.c
+    adio/ad_tam/ad_tam_coll.c         \
+    adio/ad_tam/ad_tam_hints.c        \
+    adio/ad_tam/ad_tam_prepare.c      \
+    adio/ad_tam/ad_tam_request.c      \
+    adio/ad_tam/ad_tam_store.c

@@ -82,6 +82,8 @@ static void put_layer(ADIO_File fd, int forced)
     layer->fns = *fd->fns;
     layer->fns.fsname = layer->fsname;
     layer->fns.ADIOI_xxx_SetInfo = ADIOI_TAM_SetInfo;
+    layer->fns.ADIOI_xxx_WriteStridedColl = ADIOI_TAM_WriteStridedColl;
+    layer->fns.ADIOI_xxx_ReadStridedColl = ADIOI_TAM_ReadStridedColl;
     cio_hints_init(&layer->hints);
     fd->fns = &layer->fns;
 }
@@ -113,6 +115,7 @@ void ADIOI_TAM_Detach(ADIO_File fd)
     if (!is_layered(fd->fns))
         return;
     layer = ADIOI_TAM_File_of(fd);
+    ADIOI_TAM_Release(fd);
     fd->fns = layer->below;
     ADIOI_Free(layer->fsname);
     ADIOI_Free(layer);

@@ -115,6 +115,18 @@ static int free_state(void *state)
     return error_code;
 }
 
+/* The oldest come first: requests on one file match by the order in which the ranks serve them. */
+static void append(struct pending *p)
+{
+    struct pending **end = &pending_list;
+
+    pthread_mutex_lock(&lock);
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = p;
+    pthread_mutex_unlock(&lock);
+}
+
 static int start(const struct tamio_grequest_class *class, void *state, MPI_Request * request)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -132,10 +144,7 @@ static int start(const struct tamio_grequest_class *class, void *state, MPI_Requ
         return error_code;
     }
     p->request = *request;
-    pthread_mutex_lock(&lock);
-    p->next = pending_list;
-    pending_list = p;
-    pthread_mutex_unlock(&lock);
+    append(p);
     return MPI_SUCCESS;
 }
 

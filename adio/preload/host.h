@@ -36,6 +36,13 @@ int tamio_grequest_complete(MPI_Request request);
 #define PMPI_Grequest_complete tamio_grequest_complete
 #endif
 
+/* What MPICH's mpi.h tells ROMIO about itself, for an MPI that has it and does not tell. */
+#ifndef MPICH_VERSION
+#define MPIIMPL_HAVE_MPI_COMBINER_DARRAY 1
+#define MPIIMPL_HAVE_MPI_COMBINER_DUP 1
+#define MPIIMPL_HAVE_MPI_COMBINER_SUBARRAY 1
+#endif
+
 #define MPICH 1
 #define ROMIO_INSIDE_MPICH 1
 #define HAVE_STATUS_SET_BYTES 1
@@ -43,6 +50,9 @@ int tamio_grequest_complete(MPI_Request request);
 #define HAVE_MPI_TYPE_SIZE_X 1
 #define HAVE_DECL_MPI_COMBINER_HINDEXED_BLOCK 1
 
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40100000
+#define HAVE_MPIX_TYPE_IOV 1
+#endif
 #undef HAVE_MPI_INFO            /* which MPICH's mpi.h defines in another way than romioconf.h */
 
 /* ROMIO's own mpio.h would declare what mpi.h has declared. The rest of what it defines is here. */

@@ -11,6 +11,7 @@
 
 /* The words of the reduction. */
 enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR };
+enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED };
 
 double cio_now(void)
 {
@@ -93,6 +94,24 @@ static void describe_range(struct cio_op *op)
     op->mine.min[MIN_LO] = req->disp + cio_cursor_offset(&c);
     cio_cursor_seek(&c, req->file, req->start + req->bytes - 1);
     op->mine.min[MIN_MINUS_HI] = -(req->disp + cio_cursor_offset(&c) + 1);
+    op->mine.sum[SUM_BYTES] = req->bytes;
+    op->mine.sum[SUM_PIECES] = op->stats.pieces;
+    op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
+    op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
+}
+
+/* Whether the call is left to others, for a reason that all ranks see. */
+static int declined(struct cio_op *op)
+{
+    struct cio_totals t = {.lo = op->all.min[MIN_LO],
+                           .hi = -op->all.min[MIN_MINUS_HI],
+                           .bytes = op->all.sum[SUM_BYTES],
+                           .pieces = op->all.sum[SUM_PIECES],
+                           .spans = op->all.sum[SUM_SPANS],
+                           .unsorted = op->all.sum[SUM_UNSORTED]};
+
+    op->stats.why = cio_choose(&t, op->set.tam);
+    return op->stats.why != NULL;
 }
 
 struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
@@ -151,7 +170,10 @@ static int plan_rounds(struct cio_op *op)
     if (rc != 0)
         return rc;
     cio_rounds_init(&d, spec.naggr, &op->rounds);
-    return op->rounds.units <= MAX_UNITS ? 0 : -EFBIG;
+    if (op->rounds.units <= MAX_UNITS)
+        return 0;
+    op->stats.why = "the file range is too wide";
+    return -ECANCELED;
 }
 
 static void start_roles(struct cio_op *op)
@@ -193,7 +215,7 @@ static void after_reduce(struct cio_op *op)
     int rc = 0;
 
     if (!ends_early(op) && op->phase == CIO_OP_REDUCE)
-        rc = plan_rounds(op);
+        rc = declined(op) ? -ECANCELED : plan_rounds(op);
     if (rc != 0)
         cio_op_fail(op, rc);
     if (op->error != 0 || ends_early(op))

@@ -13,6 +13,7 @@
 #define CIO_EXEC_OP_H
 
 #include "exec/team.h"
+#include "plan/choose.h"
 #include "plan/domain.h"
 #include "plan/flat.h"
 #include "plan/hints.h"
@@ -40,6 +41,7 @@ struct cio_env {
 };
 
 struct cio_settings {
+    enum cio_switch tam;    /* CIO_ENABLE: run whenever it is possible */
     enum cio_domain_kind domain;
     int64_t unit;           /* bytes of one round, */
     int64_t stripe;         /* of one stripe; 0: unknown, */
@@ -55,7 +57,7 @@ struct cio_settings {
 /* This rank's part: the stream range [start, start + bytes) of the view, from or to memory. */
 struct cio_request {
     int write;
-    const struct cio_flat *file; /* sorted; may be NULL if bytes is 0 */
+    const struct cio_flat *file; /* may be NULL if bytes is 0 */
     int64_t disp;                /* added to every offset of the view */
     int64_t start;
     int64_t bytes;
@@ -79,6 +81,7 @@ struct cio_stats {
     int64_t file_bytes;
     int64_t shared;                   /* 1: shared memory, 0: messages or alone */
     int64_t peak_bytes;               /* buffers of this operation */
+    const char *why;                  /* it was declined; NULL: it was not */
     double t_setup, t_flatten, t_merge, t_copy, t_exchange, t_serve, t_file, t_total;
 };
 
@@ -97,7 +100,10 @@ int cio_op_progress(struct cio_op *op);
 /* Loops on progress and cio_comm_poll until finished. */
 void cio_op_wait(struct cio_op *op);
 
-/* Frees it; the outcome, the same on all ranks (the first error found, in no particular order). */
+/*
+ * Frees it; the outcome, the same on all ranks (the first error found, in no particular order).
+ * -ECANCELED: nothing was done, because it is better done by other means; stats->why says why.
+ */
 int cio_op_finish(struct cio_op *op, struct cio_stats *stats);
 
 #endif

@@ -42,7 +42,8 @@ void world_create(struct world *w, int size, const int *node_of, int c, int nagg
         ok(cio_team_create(w->nodes, r, c, w->aggr, w->naggr, &w->team[r]), "team");
         ok(cio_loop_comm(w->loop, r, &w->comm[r]), "comm");
     }
-    w->settings = (struct cio_settings){.domain = CIO_DOMAIN_EVEN,
+    w->settings = (struct cio_settings){.tam = CIO_ENABLE,
+                                        .domain = CIO_DOMAIN_EVEN,
                                         .unit = 4096,
                                         .memory_limit = 1 << 20,
                                         .sieve_write = CIO_AUTOMATIC,

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 {
     int out[2][N], in[2][N], count = -1;
     MPI_Offset mine;
-    MPI_File file;
+    MPI_File file, second;
     MPI_Datatype strided;
     MPI_Request requests[2];
     MPI_Status status;
@@ -51,12 +51,16 @@ int main(int argc, char **argv)
     CHECK(count == N);
     CHECK(memcmp(in[0], out[1], sizeof(in[0])) == 0);
 
-    /* two collective ones at once */
-    OK(MPI_File_iwrite_at_all(file, 0, out[0], N / 2, MPI_INT, &requests[0]));
-    OK(MPI_File_iwrite_at_all(file, N / 2, out[0] + N / 2, N / 2, MPI_INT, &requests[1]));
+    /* two collective ones at once; ROMIO confuses two on the same file (doc/preload.md) */
+    strcat(path, ".second");
+    second = open_scratch(MPI_COMM_WORLD);
+    OK(MPI_File_iwrite_at_all(file, 0, out[0], N, MPI_INT, &requests[0]));
+    OK(MPI_File_iwrite_at_all(second, mine, out[1], N, MPI_INT, &requests[1]));
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     OK(MPI_File_read_at_all(file, 0, in[0], N, MPI_INT, &status));
-    CHECK(memcmp(in[0], out[0], sizeof(in[0])) == 0);
+    OK(MPI_File_read_at_all(second, mine, in[1], N, MPI_INT, &status));
+    CHECK(memcmp(in, out, sizeof(in)) == 0);
+    OK(MPI_File_close(&second));
     MPI_Type_free(&strided);
     OK(MPI_File_close(&file));
     return end();

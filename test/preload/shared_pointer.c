@@ -27,6 +27,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_get_position_shared(file, &position));
     CHECK(position == (MPI_Offset) (size * N * sizeof(record)));
+    MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
     for (int i = 0; i < N; i++) {
         OK(MPI_File_read_shared(file, record, 2, MPI_INT, MPI_STATUS_IGNORE));
@@ -40,6 +41,9 @@ int main(int argc, char **argv)
     OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
     value = rank + 100;
     OK(MPI_File_write_ordered(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(file));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_sync(file));
     OK(MPI_File_read_at(file, (size - 1 - rank) * sizeof(int), &value, 1, MPI_INT, MPI_STATUS_IGNORE));
     CHECK(value == 100 + size - 1 - rank);
     OK(MPI_File_close(&file));

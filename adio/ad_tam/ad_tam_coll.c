@@ -1,0 +1,176 @@
+/* ad_tam: collective write and read through the engine, or through the driver below. */
+
+#include "ad_tam.h"
+#include "port/comm_mpi.h"
+
+/* Tags of the engine on the file's communicator; ROMIO itself uses small ones. */
+#define FIRST_TAG 1024
+#define TAG_GROUPS 512
+
+/* Bytes of one round where nothing is known of stripes. */
+#define DEFAULT_UNIT (1 << 20)
+
+/* What can be decided without asking anybody, and comes out the same everywhere. */
+static int is_served(ADIO_File fd, int write)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int cb = write ? fd->hints->cb_write : fd->hints->cb_read;
+    int size;
+
+    if (layer->hints.tam == CIO_DISABLE && !layer->forced)
+        return 0;
+    if (cb == ADIOI_HINT_DISABLE || fd->atomicity || fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
+        return 0;
+    MPI_Comm_size(fd->comm, &size);
+    return size > 1;
+}
+
+/* One rank on every node: there is nothing to merge. */
+static int is_flat(const ADIOI_TAM_File * layer)
+{
+    return layer->nodes->nnodes == layer->nodes->nranks;
+}
+
+static enum cio_switch as_switch(int romio)
+{
+    return romio == ADIOI_HINT_ENABLE ? CIO_ENABLE :
+        romio == ADIOI_HINT_DISABLE ? CIO_DISABLE : CIO_AUTOMATIC;
+}
+
+static enum cio_domain_kind choose_domain(ADIO_File fd)
+{
+    switch (ADIOI_TAM_File_of(fd)->hints.domain) {
+        case CIO_DOMAIN_HINT_EVEN:
+            return CIO_DOMAIN_EVEN;
+        case CIO_DOMAIN_HINT_ALIGNED:
+            return CIO_DOMAIN_ALIGNED;
+        case CIO_DOMAIN_HINT_CYCLIC:
+            return CIO_DOMAIN_CYCLIC;
+        case CIO_DOMAIN_HINT_GROUP_CYCLIC:
+            return CIO_DOMAIN_GROUP_CYCLIC;
+        default:
+            return fd->hints->striping_unit > 0 ? CIO_DOMAIN_CYCLIC : CIO_DOMAIN_ALIGNED;
+    }
+}
+
+/* A round is a stripe, or a megabyte, but never more than a part of cb_buffer_size. */
+static int64_t choose_unit(ADIO_File fd)
+{
+    int64_t unit = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : DEFAULT_UNIT;
+    int64_t most = fd->hints->cb_buffer_size / 4;
+
+    if (unit > most)
+        unit = most;
+    return unit < 4096 ? 4096 : unit;
+}
+
+static void choose_settings(ADIO_File fd, struct cio_settings *set)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+
+    memset(set, 0, sizeof(*set));
+    set->tam = layer->forced ? CIO_ENABLE : (enum cio_switch) layer->hints.tam;
+    set->domain = choose_domain(fd);
+    set->unit = choose_unit(fd);
+    set->stripe = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : 0;
+    set->memory_limit = layer->hints.memory_limit;
+    set->transport = (enum cio_transport) layer->hints.transport;
+    set->sieve_write = as_switch(fd->hints->ds_write);
+    set->sieve_read = as_switch(fd->hints->ds_read);
+    set->tag = FIRST_TAG + CIO_OP_TAGS * (int) (layer->calls++ % TAG_GROUPS);
+}
+
+/* An aggregator of a file whose open was deferred opens it now. */
+static int open_deferred(ADIO_File fd)
+{
+    int error_code = MPI_SUCCESS;
+
+    if (ADIOI_TAM_File_of(fd)->team->my_aggr >= 0 && !fd->is_open)
+        ADIO_ImmediateOpen(fd, &error_code);
+    return error_code == MPI_SUCCESS ? 0 : -EIO;
+}
+
+static int run(ADIO_File fd, struct cio_request *req, struct cio_stats *stats)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    struct cio_settings set;
+    struct cio_env env = {.nodemem = cio_nodemem_posix,
+        .alloc = cio_alloc_system,
+        .store = layer->store,
+        .team = layer->team,
+        .segment = &layer->segment
+    };
+    struct cio_op *op;
+    int rc;
+
+    choose_settings(fd, &set);
+    rc = cio_comm_mpi_create(fd->comm, &env.comm);
+    if (rc != 0)
+        return rc;
+    op = cio_op_start(&env, &set, req);
+    if (op == NULL)
+        MPI_Abort(fd->comm, 1);
+    cio_op_wait(op);
+    rc = cio_op_finish(op, stats);
+    cio_comm_destroy(env.comm);
+    return rc;
+}
+
+/*
+ * Serves a call, or says that the driver below must (0). What the file pointer was is restored
+ * then, since the driver below moves it itself.
+ */
+static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                 int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
+                 int *error_code)
+{
+    static char myname[] = "ADIOI_TAM_COLLECTIVE";
+    ADIO_Offset pointer = fd->fp_ind;
+    struct cio_request req;
+    struct cio_stats stats;
+    int rc;
+
+    if (!is_served(fd, write) || ADIOI_TAM_Prepare(fd) != 0)
+        return 0;
+    if (ADIOI_TAM_File_of(fd)->hints.tam == CIO_AUTOMATIC && !ADIOI_TAM_File_of(fd)->forced
+        && is_flat(ADIOI_TAM_File_of(fd)))
+        return 0;
+    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, &req);
+    req.write = write;
+    req.error = rc != 0 ? rc : open_deferred(fd);
+    rc = run(fd, &req, &stats);
+    ADIOI_TAM_Request_free(&req);
+    if (rc == -ECANCELED) {
+        fd->fp_ind = pointer;
+        return 0;
+    }
+    fd->fp_sys_posn = -1;
+    if (write && ADIOI_TAM_File_of(fd)->team->my_aggr >= 0)
+        fd->dirty_write = 1;
+    *error_code = rc == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -rc);
+#ifdef HAVE_STATUS_SET_BYTES
+    if (status != NULL && status != MPI_STATUS_IGNORE)
+        MPIR_Status_set_bytes(status, datatype, rc == 0 ? req.bytes : 0);
+#endif
+    return 1;
+}
+
+void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
+                                MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                                ADIO_Status * status, int *error_code)
+{
+    if (!serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code))
+        (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
+                                                                    file_ptr_type, offset, status,
+                                                                    error_code);
+}
+
+void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
+                               MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                               ADIO_Status * status, int *error_code)
+{
+    if (!serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status, error_code))
+        (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,
+                                                                   file_ptr_type, offset, status,
+                                                                   error_code);
+}

@@ -1,0 +1,28 @@
+/* The automatic choices. doc/tuning.md shows the measurements behind the constants. */
+#include "plan/choose.h"
+
+#include <stddef.h>
+
+/* Pieces from this size on travel well by themselves: merging them saves nothing. */
+#define LARGE_PIECE (64 << 10)
+
+/* Ranks in a group: more of them coalesce better, fewer share the work of a node better. */
+#define GROUP 8
+
+const char *cio_choose(const struct cio_totals *t, enum cio_switch tam)
+{
+    if (t->unsorted > 0)
+        return "a file view does not rise";
+    if (tam == CIO_ENABLE || t->bytes == 0)
+        return NULL;
+    if (t->spans <= t->hi - t->lo)
+        return "ranks do not interleave";
+    if (t->bytes / t->pieces >= LARGE_PIECE)
+        return "pieces are large";
+    return NULL;
+}
+
+int cio_choose_groups(int q)
+{
+    return q > GROUP ? (q + GROUP - 1) / GROUP : 1;
+}
