@@ -104,7 +104,7 @@ static int run(ADIO_File fd, struct cio_request *req, struct cio_stats *stats)
     int rc;
 
     choose_settings(fd, &set);
-    rc = cio_comm_mpi_create(fd->comm, &env.comm);
+    rc = cio_comm_mpi_create(fd->comm, 1, &env.comm);
     if (rc != 0)
         return rc;
     op = cio_op_start(&env, &set, req);

@@ -54,6 +54,16 @@ static void drop_gone(void)
     }
 }
 
+/* Whether an older request of the same kind is still under way. ROMIO does not keep the messages of
+ * two collective operations on one file apart: they must be served one after the other. */
+static int is_behind(const struct pending *p)
+{
+    for (const struct pending * q = pending_list; q != p; q = q->next)
+        if (!q->complete && !q->gone && q->class.poll == p->class.poll)
+            return 1;
+    return 0;
+}
+
 static int poll_all(void)
 {
     MPI_Status status;
@@ -62,7 +72,7 @@ static int poll_all(void)
     pthread_mutex_lock(&lock);
     polls++;
     for (struct pending * p = pending_list; p != NULL; p = p->next) {
-        if (p->complete || p->polled || p->gone)
+        if (p->complete || p->polled || p->gone || is_behind(p))
             continue;
         p->polled = 1;
         pthread_mutex_unlock(&lock);
@@ -115,7 +125,7 @@ static int free_state(void *state)
     return error_code;
 }
 
-/* The oldest come first: requests on one file match by the order in which the ranks serve them. */
+/* At the end: the oldest come first. */
 static void append(struct pending *p)
 {
     struct pending **end = &pending_list;

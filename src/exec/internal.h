@@ -75,6 +75,21 @@ void cio_op_recv(struct cio_op *op, void *buf, int64_t size, int source, enum ci
 void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, int dest,
                       enum cio_tag tag, struct cio_req *req);
 
+/* Requests that must all be done before a role can go on. */
+#define CIO_NEEDS_MAX 64
+struct cio_needs {
+    struct cio_req *req[CIO_NEEDS_MAX];
+    int n;
+};
+
+/* Adds those of n requests that are active, as far as there is room. */
+static inline void cio_needs_add(struct cio_needs *needs, struct cio_req *req, int n)
+{
+    for (int i = 0; i < n && needs->n < CIO_NEEDS_MAX; i++)
+        if (req[i].state == CIO_REQ_ACTIVE)
+            needs->req[needs->n++] = &req[i];
+}
+
 static inline int cio_req_busy(const struct cio_req *req)
 {
     return req->state == CIO_REQ_ACTIVE;
@@ -97,6 +112,7 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
 /* Remote members only. */
 void cio_member_start(struct cio_op *op);
 int cio_member_progress(struct cio_op *op);
+void cio_member_needs(struct cio_op *op, struct cio_needs *needs);
 void cio_member_finish(struct cio_op *op);
 
 /*
@@ -109,6 +125,7 @@ int cio_leader_create(struct cio_op *op);
 int cio_leader_reserve(struct cio_op *op, int64_t slice);
 void cio_leader_start(struct cio_op *op);
 int cio_leader_progress(struct cio_op *op);
+void cio_leader_needs(struct cio_op *op, struct cio_needs *needs);
 int cio_leader_is_done(const struct cio_op *op);
 void cio_leader_finish(struct cio_op *op);
 

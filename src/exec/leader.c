@@ -638,6 +638,45 @@ static int is_waiting(const struct cio_op *op)
     }
 }
 
+/* Flights land in the order in which they took off, more or less: the first one is waited for. */
+static void needs_flight(struct cio_leader *l, struct cio_needs *needs)
+{
+    struct flight *first = NULL;
+
+    for (int i = 0; i < IN_FLIGHT; i++)
+        if (l->flight[i].used && (first == NULL || l->flight[i].unit < first->unit))
+            first = &l->flight[i];
+    if (first != NULL) {
+        cio_needs_add(needs, &first->send, 1);
+        cio_needs_add(needs, &first->reply, 1);
+    }
+}
+
+void cio_leader_needs(struct cio_op *op, struct cio_needs *needs)
+{
+    struct cio_leader *l = op->leader;
+
+    switch (l->step) {
+    case STEP_PIECES:
+        cio_needs_add(needs, l->payload, 3 * l->k);
+        break;
+    case STEP_FLY:
+        needs_flight(l, needs);
+        break;
+    case STEP_BITS:
+    case STEP_DONES:
+        cio_needs_add(needs, l->aggr_req, op->env.team->naggr);
+        break;
+    default:
+        if (cio_req_busy(&l->stream_req)) {
+            cio_needs_add(needs, &l->stream_req, 1);
+            break;
+        }
+        cio_needs_add(needs, l->in_req, l->k);
+        cio_needs_add(needs, l->out_req, l->k);
+    }
+}
+
 static void next_step(struct cio_op *op)
 {
     switch (op->leader->step) {

@@ -266,6 +266,15 @@ int cio_member_progress(struct cio_op *op)
     }
 }
 
+void cio_member_needs(struct cio_op *op, struct cio_needs *needs)
+{
+    struct cio_member *m = &op->member;
+
+    cio_needs_add(needs, m->out_req, 5);
+    if (m->step == CIO_MEMBER_WAIT)
+        cio_needs_add(needs, &m->in_req, 1);
+}
+
 void cio_member_finish(struct cio_op *op)
 {
     struct cio_member *m = &op->member;

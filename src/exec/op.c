@@ -251,10 +251,20 @@ int cio_op_progress(struct cio_op *op)
     return op->phase == CIO_OP_DONE;
 }
 
+/* An aggregator must react to whatever comes first; others know what they wait for. */
 void cio_op_wait(struct cio_op *op)
 {
-    while (!cio_op_progress(op))
-        cio_comm_poll(op->env.comm, 1);
+    while (!cio_op_progress(op)) {
+        struct cio_needs needs = {.n = 0};
+
+        if (op->phase == CIO_OP_RUN && cio_aggr_is_done(op)) {
+            if (op->leader != NULL)
+                cio_leader_needs(op, &needs);
+            else
+                cio_member_needs(op, &needs);
+        }
+        cio_comm_wait(op->env.comm, needs.req, needs.n);
+    }
 }
 
 int cio_op_finish(struct cio_op *op, struct cio_stats *stats)

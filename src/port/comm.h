@@ -2,9 +2,9 @@
  * Messages between the ranks of one file, as exec sees them. Two implementations: MPI
  * (comm_mpi.h), and an in-process loop in which all ranks live in one process (comm_loop.h).
  *
- * Nothing here blocks but cio_comm_poll with `block`. A request is a struct of the caller's: it
+ * Nothing here blocks but cio_comm_wait. A request is a struct of the caller's: it
  * must stay where it is, and the buffers untouched, from the start until `state` is CIO_REQ_DONE,
- * which only cio_comm_poll sets. Errors are 0 or a negative errno.
+ * which only cio_comm_poll and cio_comm_wait set. Errors are 0 or a negative errno.
  */
 #ifndef CIO_PORT_COMM_H
 #define CIO_PORT_COMM_H
@@ -22,7 +22,7 @@ struct cio_req {
     int error;     /* when done: 0 or a negative errno */
     int source;    /* when a receive is done: who sent it, */
     int64_t bytes; /* and how much */
-    int slot;      /* the port's own */
+    int slot;      /* the port's own: where it keeps it */
 };
 
 struct cio_iov {
@@ -48,7 +48,8 @@ struct cio_comm_ops {
                 struct cio_req *req);
     int (*reduce)(struct cio_comm *comm, const struct cio_reduction *in, struct cio_reduction *out,
                   struct cio_req *req);
-    int (*poll)(struct cio_comm *comm, int block);
+    int (*poll)(struct cio_comm *comm);
+    int (*wait)(struct cio_comm *comm, struct cio_req *const *req, int n);
     void (*destroy)(struct cio_comm *comm);
 };
 
@@ -79,12 +80,22 @@ static inline int cio_comm_reduce(struct cio_comm *comm, const struct cio_reduct
 }
 
 /*
- * Makes progress and marks what is done. Returns how many requests became done, or a negative
- * errno. With `block` it returns only once one did, if any is active; the loop never blocks.
+ * Makes progress and marks what is done, without waiting. Returns how many requests became done, or
+ * a negative errno.
  */
-static inline int cio_comm_poll(struct cio_comm *comm, int block)
+static inline int cio_comm_poll(struct cio_comm *comm)
 {
-    return comm->ops->poll(comm, block);
+    return comm->ops->poll(comm);
+}
+
+/*
+ * Waits, asleep where the MPI can, until all of these are done; idle ones count as done. With none
+ * given, until any active request is done. Others may become done too. The loop cannot wait: it
+ * polls. Results as of cio_comm_poll.
+ */
+static inline int cio_comm_wait(struct cio_comm *comm, struct cio_req *const *req, int n)
+{
+    return comm->ops->wait(comm, req, n);
 }
 
 static inline void cio_comm_destroy(struct cio_comm *comm)

@@ -377,13 +377,12 @@ static int loop_reduce(struct cio_comm *comm, const struct cio_reduction *in,
     return 0;
 }
 
-static int loop_poll(struct cio_comm *comm, int block)
+static int loop_poll(struct cio_comm *comm)
 {
     struct port *port = port_of(comm);
     struct op *op = port->ready.head, *next;
     int done = 0;
 
-    (void)block;
     port->ready.head = NULL;
     for (; op != NULL; op = next) {
         next = op->next;
@@ -405,11 +404,19 @@ static void loop_comm_destroy(struct cio_comm *comm)
     free(port);
 }
 
+static int loop_wait(struct cio_comm *comm, struct cio_req *const *req, int n)
+{
+    (void)req;
+    (void)n;
+    return loop_poll(comm);
+}
+
 static const struct cio_comm_ops loop_ops = {
     .send = loop_send,
     .recv = loop_recv,
     .reduce = loop_reduce,
     .poll = loop_poll,
+    .wait = loop_wait,
     .destroy = loop_comm_destroy,
 };
 

@@ -1,7 +1,7 @@
 /*
  * Messages between ranks that all live in this process, with no threads: tests call each rank's
- * state machine in turn. Delivery order between different pairs is shuffled by a seed; a blocking
- * poll does not block but returns 0, since another rank must run first.
+ * state machine in turn. Delivery order between different pairs is shuffled by a seed; waiting
+ * does not block, since another rank must run first.
  */
 #ifndef CIO_PORT_COMM_LOOP_H
 #define CIO_PORT_COMM_LOOP_H

@@ -1,6 +1,6 @@
 /*
- * Messages through MPI. The active MPI requests lie densely in one array, as MPI_Testsome and
- * MPI_Waitsome want them, with what belongs to each beside it in another.
+ * Messages through MPI. The active MPI requests lie densely in one array, as MPI_Testsome wants
+ * them, with what belongs to each beside it in another.
  *
  * The communicator is ROMIO's, and so is its error handler: while that is the fatal one, an MPI
  * error ends the job, as everywhere in ROMIO. Under MPI_ERRORS_RETURN (which poll, whose calls name
@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "port/comm_common.h"
 
@@ -32,6 +33,8 @@ struct slot {
 struct port {
     struct cio_comm comm;
     MPI_Comm mpi;
+    int may_block;         /* reductions are blocking calls, */
+    struct cio_req *ready; /* and this one is over */
     MPI_Datatype words; /* one struct cio_reduction */
     MPI_Op join;
     int active, capacity;
@@ -102,8 +105,9 @@ static int reserve(struct port *port)
 
 static void activate(struct port *port, struct cio_req *req, void *copy, int receives)
 {
-    port->slots[port->active++] = (struct slot){req, copy, receives};
     cio_req_begin(req);
+    req->slot = port->active;
+    port->slots[port->active++] = (struct slot){req, copy, receives};
 }
 
 static int count_blocks(const struct cio_iov *iov, int niov)
@@ -238,6 +242,14 @@ static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
     int rc;
 
     req->state = CIO_REQ_IDLE;
+    if (port->may_block) {
+        rc = error_of(MPI_Allreduce(in, out, 1, port->words, port->join, port->mpi));
+        if (rc == 0) {
+            cio_req_begin(req);
+            port->ready = req;
+        }
+        return rc;
+    }
     rc = reserve(port);
     if (rc < 0)
         return rc;
@@ -287,18 +299,28 @@ static void compact(struct port *port)
         port->active--;
         port->requests[i] = port->requests[port->active];
         port->slots[i] = port->slots[port->active];
+        port->slots[i].req->slot = i;
     }
 }
 
-static int mpi_poll(struct cio_comm *comm, int block)
+/* A reduction that was a blocking call: told in the next poll. */
+static int tell_ready(struct port *port)
+{
+    if (port->ready == NULL)
+        return 0;
+    port->ready->state = CIO_REQ_DONE;
+    port->ready = NULL;
+    return 1;
+}
+
+static int mpi_poll(struct cio_comm *comm)
 {
     struct port *port = port_of(comm);
     int done = 0, rc;
 
-    if (port->active == 0)
-        return 0;
-    rc = (block ? MPI_Waitsome : MPI_Testsome)(port->active, port->requests, &done, port->indices,
-                                               port->statuses);
+    if (port->ready != NULL || port->active == 0)
+        return tell_ready(port);
+    rc = MPI_Testsome(port->active, port->requests, &done, port->indices, port->statuses);
     if (rc != MPI_SUCCESS && class_of(rc) != MPI_ERR_IN_STATUS)
         return error_of(rc);
     for (int i = 0; i < done; i++) {
@@ -309,6 +331,55 @@ static int mpi_poll(struct cio_comm *comm, int block)
     }
     if (done > 0)
         compact(port);
+    return done;
+}
+
+/*
+ * Until anything is done. MPI_Waitsome would do, but spins in MPICH: this looks busily for a moment,
+ * as long as an answer from a neighbour may take, and then ever more seldom.
+ */
+static int wait_any(struct port *port)
+{
+    const int busy = 20;
+    long pause = 20000; /* nanoseconds */
+    int done = 0;
+
+    for (int i = 0; done == 0 && port->active > 0; i++) {
+        if (i >= busy) {
+            struct timespec t = {0, pause};
+
+            nanosleep(&t, NULL);
+            pause = pause < 500000 ? 2 * pause : pause;
+        }
+        done = mpi_poll(&port->comm);
+    }
+    return done;
+}
+
+/* Until one is done, asleep: MPI_Wait and MPI_Waitall sleep where the device can. */
+static int wait_one(struct port *port, struct cio_req *req)
+{
+    MPI_Status status;
+    int slot = req->slot;
+    int rc = error_of(MPI_Wait(&port->requests[slot], &status));
+
+    complete(&port->slots[slot], &status, rc);
+    compact(port);
+    return 1;
+}
+
+static int mpi_wait(struct cio_comm *comm, struct cio_req *const *req, int n)
+{
+    struct port *port = port_of(comm);
+    int done = 0;
+
+    if (port->ready != NULL)
+        return tell_ready(port);
+    if (n == 0)
+        return wait_any(port);
+    for (int i = 0; i < n; i++)
+        if (req[i]->state == CIO_REQ_ACTIVE)
+            done += wait_one(port, req[i]);
     return done;
 }
 
@@ -330,6 +401,7 @@ static const struct cio_comm_ops mpi_ops = {
     .recv = mpi_recv,
     .reduce = mpi_reduce,
     .poll = mpi_poll,
+    .wait = mpi_wait,
     .destroy = mpi_destroy,
 };
 
@@ -347,7 +419,7 @@ static int make_reduction(struct port *port)
     return rc;
 }
 
-int cio_comm_mpi_create(MPI_Comm comm, struct cio_comm **out)
+int cio_comm_mpi_create(MPI_Comm comm, int may_block, struct cio_comm **out)
 {
     struct port *port = calloc(1, sizeof(*port));
     int rc;
@@ -356,6 +428,7 @@ int cio_comm_mpi_create(MPI_Comm comm, struct cio_comm **out)
         return -ENOMEM;
     port->comm.ops = &mpi_ops;
     port->mpi = comm;
+    port->may_block = may_block;
     MPI_Comm_rank(comm, &port->comm.rank);
     MPI_Comm_size(comm, &port->comm.size);
     rc = make_reduction(port);

@@ -12,6 +12,6 @@
  * waits only for its own requests. Not collective, and cheap. Destroyed once none of its requests
  * is active. -ENOMEM.
  */
-int cio_comm_mpi_create(MPI_Comm comm, struct cio_comm **out);
+int cio_comm_mpi_create(MPI_Comm comm, int may_block, struct cio_comm **out);
 
 #endif

@@ -91,7 +91,7 @@ static int turn(struct world *w, struct cio_op **op, int *moved)
     int done = 0;
 
     for (int r = 0; r < w->size; r++) {
-        *moved += cio_comm_poll(w->comm[r], 0);
+        *moved += cio_comm_poll(w->comm[r]);
         done += cio_op_progress(op[r]);
     }
     return done;

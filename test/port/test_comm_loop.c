@@ -42,7 +42,7 @@ static int drain(struct cio_comm **ports, int size)
     do {
         done = 0;
         for (int i = 0; i < size; i++)
-            done += cio_comm_poll(ports[i], 1);
+            done += cio_comm_wait(ports[i], NULL, 0);
         total += done;
     } while (done > 0);
     return total;
@@ -67,8 +67,8 @@ static void test_synchronous(void)
     CHECK(cio_comm_recv(p[2], buf, 8, CIO_ANY_SOURCE, 5, &r) == 0);
     CHECK(r.state == CIO_REQ_ACTIVE && s.state == CIO_REQ_ACTIVE);
     while (s.state != CIO_REQ_DONE)
-        CHECK(cio_comm_poll(p[0], 1) == 1);
-    CHECK(r.state == CIO_REQ_ACTIVE && cio_comm_poll(p[2], 0) == 1);
+        CHECK(cio_comm_wait(p[0], NULL, 0) == 1);
+    CHECK(r.state == CIO_REQ_ACTIVE && cio_comm_poll(p[2]) == 1);
     CHECK(r.state == CIO_REQ_DONE && r.source == 0 && r.bytes == 6 && strcmp(buf, "abcdef") == 0);
     CHECK(send_bytes(p[1], "xyz", 3, 1, 0, &s) == 0);
     CHECK(cio_comm_recv(p[1], buf, 3, 1, 0, &r) == 0 && drain(p, 3) == 2 && r.source == 1);
@@ -130,7 +130,7 @@ static void test_two_ports(void)
     CHECK(cio_comm_recv(second, &c, 1, 0, 3, &r) == 0);
     CHECK(send_bytes(p[0], "q", 1, 1, 3, &s) == 0);
     CHECK(drain(p, 2) == 1 && s.state == CIO_REQ_DONE && r.state == CIO_REQ_ACTIVE);
-    CHECK(cio_comm_poll(second, 0) == 1 && r.state == CIO_REQ_DONE && c == 'q');
+    CHECK(cio_comm_poll(second) == 1 && r.state == CIO_REQ_DONE && c == 'q');
     cio_comm_destroy(second);
     close_world(loop, p, 2);
 }
@@ -156,7 +156,7 @@ static void test_reductions(uint64_t *rng)
         }
         CHECK(cio_comm_reduce(p[i], &in[i][n], &out[i][n], &req[i][n]) == 0);
         next[i]++;
-        cio_comm_poll(p[check_between(rng, 0, RANKS - 1)], 0);
+        cio_comm_poll(p[check_between(rng, 0, RANKS - 1)]);
         if (--left == 1)
             CHECK(req[i][ROUNDS - 1].state != CIO_REQ_DONE);
     }
@@ -226,7 +226,7 @@ static void run_traffic(uint64_t *rng, struct traffic *t, struct cio_comm **p)
             CHECK(cio_comm_recv(p[t->sent[i].dest], &t->got[i], sizeof(t->got[i]), t->from[i],
                                 t->sent[i].tag, &t->receives[i]) == 0);
         }
-        cio_comm_poll(p[check_between(rng, 0, RANKS - 1)], 0);
+        cio_comm_poll(p[check_between(rng, 0, RANKS - 1)]);
     }
 }
 

@@ -14,7 +14,7 @@ enum { WORDS = 40000, ROUNDS = 50 };
 static void wait_for(struct cio_comm *c, const struct cio_req *req)
 {
     while (req->state != CIO_REQ_DONE)
-        CHECK(cio_comm_poll(c, 1) > 0);
+        CHECK(cio_comm_wait(c, NULL, 0) > 0);
 }
 
 static void fill(uint32_t *p, int n, int seed)
@@ -81,11 +81,11 @@ static void test_all_to_all(struct cio_comm *c)
         CHECK(cio_comm_recv(c, in[i], 8, CIO_ANY_SOURCE, 7, &req[2 * i]) == 0);
         CHECK(cio_comm_send(c, iov, 2, i % c->size, 7, &req[2 * i + 1]) == 0);
         if (i % 3 == 0)
-            left -= cio_comm_poll(c, 0);
+            left -= cio_comm_poll(c);
     }
     while (left > 0)
-        left -= cio_comm_poll(c, 1);
-    CHECK(left == 0 && cio_comm_poll(c, 1) == 0);
+        left -= cio_comm_wait(c, NULL, 0);
+    CHECK(left == 0 && cio_comm_wait(c, NULL, 0) == 0);
     for (int i = 0; i < n; i++) {
         CHECK(req[2 * i].state == CIO_REQ_DONE && req[2 * i + 1].state == CIO_REQ_DONE);
         CHECK(req[2 * i].source == in[i][0] && req[2 * i].bytes == 8);
@@ -109,7 +109,7 @@ static void test_synchronous(struct cio_comm *c)
     if (c->rank == 0) {
         CHECK(cio_comm_send(c, &byte, 1, 1, 20, &s) == 0);
         for (int i = 0; i < 1000; i++)
-            CHECK(cio_comm_poll(c, 0) == 0 && s.state == CIO_REQ_ACTIVE);
+            CHECK(cio_comm_poll(c) == 0 && s.state == CIO_REQ_ACTIVE);
         CHECK(cio_comm_send(c, &byte, 1, 1, 21, &r) == 0);
         wait_for(c, &r);
         wait_for(c, &s);
@@ -163,10 +163,10 @@ static void test_errors(MPI_Comm comm)
     MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    CHECK(cio_comm_mpi_create(dup, &c) == 0);
+    CHECK(cio_comm_mpi_create(dup, 0, &c) == 0);
     CHECK(cio_comm_recv(c, buf, 4, c->size, 0, &r) == -EIO && r.state == CIO_REQ_IDLE);
     CHECK(cio_comm_send(c, &iov, 1, c->size, 0, &s) == -EIO && s.state == CIO_REQ_IDLE);
-    CHECK(cio_comm_poll(c, 1) == 0);
+    CHECK(cio_comm_wait(c, NULL, 0) == 0);
     rc = cio_comm_recv(c, buf, 4, (c->rank + c->size - 1) % c->size, 0, &r);
     CHECK(rc == 0 || (rc == -EMSGSIZE && r.state == CIO_REQ_IDLE));
     CHECK(cio_comm_send(c, &iov, 1, (c->rank + 1) % c->size, 0, &s) == 0);
@@ -188,7 +188,7 @@ static void test_two_ports(struct cio_comm *c)
     struct cio_req never, req, s;
     char got;
 
-    CHECK(cio_comm_mpi_create(MPI_COMM_WORLD, &second) == 0);
+    CHECK(cio_comm_mpi_create(MPI_COMM_WORLD, 0, &second) == 0);
     CHECK(cio_comm_recv(c, &got, 1, c->rank, 30, &never) == 0);
     CHECK(cio_comm_reduce(second, &in, &out, &req) == 0);
     wait_for(second, &req);
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
     int rc;
 
     MPI_Init(&argc, &argv);
-    CHECK(cio_comm_mpi_create(MPI_COMM_WORLD, &c) == 0);
+    CHECK(cio_comm_mpi_create(MPI_COMM_WORLD, 0, &c) == 0);
     test_ring(c);
     test_all_to_all(c);
     test_synchronous(c);
