@@ -1,0 +1,38 @@
+## Unit tests: `make check`. One program, one behaviour; folders mirror src/.
+
+TESTS =
+check_PROGRAMS = $(TESTS)
+check_LIBRARIES = libtamio_test.a
+
+## stand-ins for what the engine talks to, and what the tests of exec share
+libtamio_test_a_SOURCES =             \
+    $(tamio_fake_sources)             \
+    test/exec/cases.c                 \
+    test/exec/cases.h                 \
+    test/exec/world.c                 \
+    test/exec/world.h                 \
+    test/plan/check.h                 \
+    test/plan/lists.h
+
+LDADD = libtamio_test.a libtamio.a -lrt
+
+TESTS +=                              \
+    test/plan/test_aggr               \
+    test/plan/test_bits               \
+    test/plan/test_code               \
+    test/plan/test_domain             \
+    test/plan/test_extent             \
+    test/plan/test_hints              \
+    test/plan/test_merge              \
+    test/plan/fuzz_code               \
+    test/port/test_comm_loop          \
+    test/port/test_map                \
+    test/port/test_nodemem            \
+    test/port/test_store              \
+    test/exec/test_random
+
+## not run by `make check`: a microbenchmark, and one that needs mpiexec
+check_PROGRAMS += test/plan/bench_merge
+if HAVE_MPI
+check_PROGRAMS += test/port/test_comm_mpi
+endif
