@@ -19,9 +19,11 @@ LDADD = libtamio_test.a libtamio.a -lrt
 TESTS +=                              \
     test/plan/test_aggr               \
     test/plan/test_bits               \
+    test/plan/test_choose             \
     test/plan/test_code               \
     test/plan/test_domain             \
     test/plan/test_extent             \
+    test/plan/test_flat               \
     test/plan/test_hints              \
     test/plan/test_merge              \
     test/plan/fuzz_code               \

@@ -21,6 +21,17 @@
 #include "exec/op.h"
 #include "plan/hints.h"
 
+/*
+ * Groups and aggregators under one set of hints. Nonblocking calls may still use them after the
+ * hints have changed, so they stay until the file is closed.
+ */
+typedef struct ADIOI_TAM_Grouping {
+    struct ADIOI_TAM_Grouping *older;
+    struct cio_team *team;
+    struct cio_segment segment; /* of blocking calls, of which there is one at a time */
+    uint64_t digest;            /* of the hints */
+} ADIOI_TAM_Grouping;
+
 typedef struct ADIOI_TAM_File {
     ADIOI_Fns fns;              /* first: fd->fns points here */
     ADIOI_Fns *below;           /* table of the driver underneath */
@@ -29,11 +40,10 @@ typedef struct ADIOI_TAM_File {
     struct cio_hints hints;     /* effective values, the same on every rank */
     unsigned int warned;        /* rows of the hint table already complained about */
 
-    /* made at the first collective call, and again when hints have changed */
-    struct cio_nodes *nodes;
-    struct cio_team *team;
-    struct cio_store *store;
-    struct cio_segment segment;
+    struct cio_nodes *nodes;    /* made at open */
+
+    ADIOI_TAM_Grouping *grouping;       /* the newest */
+    struct cio_store *store;    /* made at the first collective call */
     unsigned int calls;         /* collective calls so far */
 } ADIOI_TAM_File;
 
@@ -55,8 +65,7 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
  * 0 or a negative errno.
  */
 int ADIOI_TAM_Prepare(ADIO_File fd);
-/* Forgets the groups, because hints have changed; all, because the file is closed. */
-void ADIOI_TAM_Regroup(ADIO_File fd);
+/* Frees all of it, because the file is closed. */
 void ADIOI_TAM_Release(ADIO_File fd);
 
 /* A store over the driver below: POSIX calls where the driver uses them too, else its slots. */
@@ -67,7 +76,40 @@ int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
                            int file_ptr_type, ADIO_Offset offset, struct cio_request *req);
 void ADIOI_TAM_Request_free(struct cio_request *req);
 
-/* Collective slots. */
+/* Whether the layer has anything to do with a file's collective calls. */
+static inline int ADIOI_TAM_Is_wanted(const ADIOI_TAM_File * layer)
+{
+    return layer->forced || layer->hints.tam != CIO_DISABLE;
+}
+
+/* Whether a collective call goes to the engine, as far as that is known before it. Prepares it. */
+int ADIOI_TAM_Is_served(ADIO_File fd, int write);
+
+/* On an aggregator of a file whose open was deferred, opens it now. 0 or a negative errno. */
+int ADIOI_TAM_Open_deferred(ADIO_File fd);
+
+/*
+ * Starts the engine's operation over a port of its own; both are the caller's. `segment`: that of a
+ * nonblocking call, NULL for a blocking one. Ends the job if there is no memory even for that, since
+ * other ranks would wait for ever.
+ */
+struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
+                               struct cio_segment *segment, struct cio_comm **comm);
+
+/* Gives a segment back. */
+void ADIOI_TAM_Segment_free(struct cio_segment *segment);
+
+/* The MPI error code, with the right class, of a negative errno. */
+int ADIOI_TAM_Error_code(ADIO_File fd, int error);
+
+/* Slots. Opening also makes the node map, so that no later call needs to. */
+void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code);
+void ADIOI_TAM_IwriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
+                                 MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                                 ADIO_Request * request, int *error_code);
+void ADIOI_TAM_IreadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
+                                MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                                ADIO_Request * request, int *error_code);
 void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                                 MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                 ADIO_Status * status, int *error_code);

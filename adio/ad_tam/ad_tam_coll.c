@@ -2,6 +2,7 @@
 
 #include "ad_tam.h"
 #include "port/comm_mpi.h"
+#include "port/log.h"
 
 /* Tags of the engine on the file's communicator; ROMIO itself uses small ones. */
 #define FIRST_TAG 1024
@@ -10,25 +11,26 @@
 /* Bytes of one round where nothing is known of stripes. */
 #define DEFAULT_UNIT (1 << 20)
 
-/* What can be decided without asking anybody, and comes out the same everywhere. */
-static int is_served(ADIO_File fd, int write)
+/* One rank on every node: there is nothing to merge. */
+static int is_flat(const ADIOI_TAM_File * layer)
+{
+    return layer->nodes->nnodes == layer->nodes->nranks;
+}
+
+int ADIOI_TAM_Is_served(ADIO_File fd, int write)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int cb = write ? fd->hints->cb_write : fd->hints->cb_read;
     int size;
 
-    if (layer->hints.tam == CIO_DISABLE && !layer->forced)
+    MPI_Comm_size(fd->comm, &size);
+    if (size == 1 || !ADIOI_TAM_Is_wanted(layer))
         return 0;
     if (cb == ADIOI_HINT_DISABLE || fd->atomicity || fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return 0;
-    MPI_Comm_size(fd->comm, &size);
-    return size > 1;
-}
-
-/* One rank on every node: there is nothing to merge. */
-static int is_flat(const ADIOI_TAM_File * layer)
-{
-    return layer->nodes->nnodes == layer->nodes->nranks;
+    if (ADIOI_TAM_Prepare(fd) != 0)
+        return 0;
+    return layer->forced || layer->hints.tam == CIO_ENABLE || !is_flat(layer);
 }
 
 static enum cio_switch as_switch(int romio)
@@ -80,40 +82,53 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->tag = FIRST_TAG + CIO_OP_TAGS * (int) (layer->calls++ % TAG_GROUPS);
 }
 
-/* An aggregator of a file whose open was deferred opens it now. */
-static int open_deferred(ADIO_File fd)
+int ADIOI_TAM_Open_deferred(ADIO_File fd)
 {
     int error_code = MPI_SUCCESS;
 
-    if (ADIOI_TAM_File_of(fd)->team->my_aggr >= 0 && !fd->is_open)
+    if (ADIOI_TAM_File_of(fd)->grouping->team->my_aggr < 0)
+        return 0;
+    fd->dirty_write = 1;
+    if (!fd->is_open)
         ADIO_ImmediateOpen(fd, &error_code);
     return error_code == MPI_SUCCESS ? 0 : -EIO;
 }
 
-static int run(ADIO_File fd, struct cio_request *req, struct cio_stats *stats)
+struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
+                               struct cio_segment *segment, struct cio_comm **comm)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     struct cio_settings set;
     struct cio_env env = {.nodemem = cio_nodemem_posix,
         .alloc = cio_alloc_system,
         .store = layer->store,
-        .team = layer->team,
-        .segment = &layer->segment
+        .team = layer->grouping->team,
+        .segment = segment != NULL ? segment : &layer->grouping->segment
     };
-    struct cio_op *op;
-    int rc;
+    struct cio_op *op = NULL;
+    int may_block = segment == NULL;
 
     choose_settings(fd, &set);
-    rc = cio_comm_mpi_create(fd->comm, 1, &env.comm);
-    if (rc != 0)
-        return rc;
-    op = cio_op_start(&env, &set, req);
-    if (op == NULL)
+    if (!may_block) {
+        set.tam = CIO_ENABLE;
+        set.once = 1;
+    }
+    if (cio_comm_mpi_create(fd->comm, may_block, &env.comm) == 0)
+        op = cio_op_start(&env, &set, req);
+    if (op == NULL) {
+        cio_log(CIO_LOG_NOTICE, "file %s: no memory to take part in a collective call",
+                fd->filename);
         MPI_Abort(fd->comm, 1);
-    cio_op_wait(op);
-    rc = cio_op_finish(op, stats);
-    cio_comm_destroy(env.comm);
-    return rc;
+    }
+    *comm = env.comm;
+    return op;
+}
+
+int ADIOI_TAM_Error_code(ADIO_File fd, int error)
+{
+    static char myname[] = "ADIOI_TAM_COLLECTIVE";
+
+    return error == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -error);
 }
 
 /*
@@ -124,30 +139,29 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
                  int *error_code)
 {
-    static char myname[] = "ADIOI_TAM_COLLECTIVE";
     ADIO_Offset pointer = fd->fp_ind;
     struct cio_request req;
     struct cio_stats stats;
+    struct cio_comm *comm;
+    struct cio_op *op;
     int rc;
 
-    if (!is_served(fd, write) || ADIOI_TAM_Prepare(fd) != 0)
-        return 0;
-    if (ADIOI_TAM_File_of(fd)->hints.tam == CIO_AUTOMATIC && !ADIOI_TAM_File_of(fd)->forced
-        && is_flat(ADIOI_TAM_File_of(fd)))
+    if (!ADIOI_TAM_Is_served(fd, write))
         return 0;
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, &req);
     req.write = write;
-    req.error = rc != 0 ? rc : open_deferred(fd);
-    rc = run(fd, &req, &stats);
+    req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
+    op = ADIOI_TAM_Start(fd, &req, NULL, &comm);
+    cio_op_wait(op);
+    rc = cio_op_finish(op, &stats);
+    cio_comm_destroy(comm);
     ADIOI_TAM_Request_free(&req);
     if (rc == -ECANCELED) {
         fd->fp_ind = pointer;
         return 0;
     }
     fd->fp_sys_posn = -1;
-    if (write && ADIOI_TAM_File_of(fd)->team->my_aggr >= 0)
-        fd->dirty_write = 1;
-    *error_code = rc == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -rc);
+    *error_code = ADIOI_TAM_Error_code(fd, rc);
 #ifdef HAVE_STATUS_SET_BYTES
     if (status != NULL && status != MPI_STATUS_IGNORE)
         MPIR_Status_set_bytes(status, datatype, rc == 0 ? req.bytes : 0);

@@ -68,5 +68,4 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     if (!agree(fd) && *error_code == MPI_SUCCESS)
         MPIO_ERR_CREATE_CODE_INFO_NOT_SAME(myname, "romio_tam, cb_* or tcio_*", error_code);
     publish(fd);
-    ADIOI_TAM_Regroup(fd);
 }

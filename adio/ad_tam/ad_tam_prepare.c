@@ -37,6 +37,17 @@ static int make_nodes(ADIO_File fd)
     return rc;
 }
 
+void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    if (size > 1 && ADIOI_TAM_Is_wanted(layer))
+        make_nodes(fd);
+    (*layer->below->ADIOI_xxx_OpenColl) (fd, rank, access_mode, error_code);
+}
+
 static int most_ranks(const struct cio_nodes *nodes)
 {
     int most = 0;
@@ -59,23 +70,43 @@ static int choose_aggregators(ADIO_File fd, int *ranks)
     return n;
 }
 
-static int make_team(ADIO_File fd)
+static int make_team(ADIO_File fd, struct cio_team **team)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int c = (int) layer->hints.aggrs_per_node, rank, n;
     int *ranks;
 
-    if (layer->team != NULL)
-        return 0;
     if (c == 0)
         c = cio_choose_groups(most_ranks(layer->nodes));
     MPI_Comm_rank(fd->comm, &rank);
     ranks = ADIOI_Malloc(fd->hints->cb_nodes * sizeof(int));
     n = choose_aggregators(fd, ranks);
     if (n > 0)
-        n = cio_team_create(layer->nodes, rank, c, ranks, n, &layer->team);
+        n = cio_team_create(layer->nodes, rank, c, ranks, n, team);
     ADIOI_Free(ranks);
     return n;
+}
+
+/* Groups for the hints as they are now. */
+static int make_grouping(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    uint64_t digest = cio_hints_digest(&layer->hints);
+    ADIOI_TAM_Grouping *g;
+    int rc;
+
+    if (layer->grouping != NULL && layer->grouping->digest == digest)
+        return 0;
+    g = ADIOI_Calloc(1, sizeof(*g));
+    rc = make_team(fd, &g->team);
+    if (rc != 0) {
+        ADIOI_Free(g);
+        return rc;
+    }
+    g->digest = digest;
+    g->older = layer->grouping;
+    layer->grouping = g;
+    return 0;
 }
 
 int ADIOI_TAM_Prepare(ADIO_File fd)
@@ -84,30 +115,31 @@ int ADIOI_TAM_Prepare(ADIO_File fd)
     int rc = make_nodes(fd);
 
     if (rc == 0)
-        rc = make_team(fd);
-    if (rc == 0 && layer->team->my_aggr >= 0 && layer->store == NULL)
+        rc = make_grouping(fd);
+    if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->store == NULL)
         rc = ADIOI_TAM_Store_create(fd, &layer->store);
     return rc;
 }
 
-void ADIOI_TAM_Regroup(ADIO_File fd)
+void ADIOI_TAM_Segment_free(struct cio_segment *segment)
 {
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-
-    if (layer->segment.mem.base != NULL)
-        cio_nodemem_posix.ops->detach(cio_nodemem_posix.self, &layer->segment.mem);
-    memset(&layer->segment, 0, sizeof(layer->segment));
-    cio_team_destroy(layer->team);
-    layer->team = NULL;
+    if (segment->mem.base != NULL)
+        cio_nodemem_posix.ops->detach(cio_nodemem_posix.self, &segment->mem);
+    memset(segment, 0, sizeof(*segment));
 }
 
 void ADIOI_TAM_Release(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
-    ADIOI_TAM_Regroup(fd);
+    while (layer->grouping != NULL) {
+        ADIOI_TAM_Grouping *g = layer->grouping;
+
+        layer->grouping = g->older;
+        ADIOI_TAM_Segment_free(&g->segment);
+        cio_team_destroy(g->team);
+        ADIOI_Free(g);
+    }
     cio_store_destroy(layer->store);
     cio_nodes_destroy(layer->nodes);
-    layer->store = NULL;
-    layer->nodes = NULL;
 }

@@ -170,7 +170,7 @@ static int plan_rounds(struct cio_op *op)
     if (rc != 0)
         return rc;
     cio_rounds_init(&d, spec.naggr, &op->rounds);
-    if (op->rounds.units <= MAX_UNITS)
+    if (op->rounds.units <= MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
         return 0;
     op->stats.why = "the file range is too wide";
     return -ECANCELED;

@@ -50,6 +50,7 @@ struct cio_settings {
     enum cio_transport transport;
     enum cio_switch sieve_write; /* read-modify-write for rounds with holes */
     enum cio_switch sieve_read;  /* read what nobody asked for, to read in one piece */
+    int once;               /* agree once only, at the start: a second time is out of order */
     int tag;                /* CIO_OP_TAGS tags from here on are this operation's */
 };
 #define CIO_OP_TAGS 16

@@ -27,7 +27,7 @@ static void put(MPI_Info info, const char *argument)
     *value++ = '\0';
     if (is_for_me(who))
         rc = MPI_Info_set(info, name, value);
-    snprintf(what, sizeof(what), "MPI_Info_set %s", name);
+    snprintf(what, sizeof(what), "MPI_Info_set %.200s", name);
     print_classes(what, rc);
 }
 

@@ -1,0 +1,114 @@
+/*
+ * Prints doc/hints.md from the hint table, so that the document cannot differ from the code:
+ *
+ *     cc -Isrc doc/hints-table.c src/plan/hints.c -o /tmp/hints-table && /tmp/hints-table >doc/hints.md
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "plan/hints.h"
+
+static const char header[] =
+    "# Hints\n"
+    "\n"
+    "This page is printed by `doc/hints-table.c` from the table in `src/plan/hints.c`. Do not edit it.\n"
+    "\n"
+    "Hints are set for one file: in the `MPI_Info` of `MPI_File_open`, `MPI_File_set_view` or\n"
+    "`MPI_File_set_info`, or for all files of a run in the file that the environment variable `ROMIO_HINTS`\n"
+    "names, one `key value` per line (ROMIO reads at most 4096 bytes of it). Where both name a hint, the\n"
+    "`MPI_Info` wins.\n"
+    "\n"
+    "- Numbers take the suffixes `K`, `M` and `G`, powers of 1024.\n"
+    "- A value that is not allowed is reported once for each file, on standard error by rank 0, and ignored.\n"
+    "- Values that differ between ranks give `MPI_ERR_NOT_SAME`.\n"
+    "- `MPI_File_get_info` gives the value of every hint back, whether it was set or not.\n"
+    "- *Effective now* says what the code does today. `no` means: a value is checked and then dropped, and\n"
+    "  `MPI_File_get_info` gives back what is said beside it.\n"
+    "\n"
+    "| hint | values | default | effective now | meaning |\n"
+    "| --- | --- | --- | --- | --- |\n";
+
+static const char footer[] =
+    "\n"
+    "Three limits of what is effective:\n"
+    "\n"
+    "- `romio_tam` `automatic` decides for each call, and `romio_tam_aggrs_per_node` `auto` when the groups are\n"
+    "  made; `MPI_File_get_info` gives back the word, not what was decided.\n"
+    "- `cb_placement` `cost` is accepted and reported, but does what `spread` does.\n"
+    "- The number of stripes of a file is not known to the engine yet. `cb_domain` `group-cyclic` therefore does\n"
+    "  what `cyclic` does.\n"
+    "\n"
+    "A file opened as `tam:NAME`, or with the environment variable `ROMIO_FSTYPE_FORCE=tam:`, is served as if\n"
+    "`romio_tam` were `enable`, whatever that hint says.\n"
+    "\n"
+    "## ROMIO's own hints\n"
+    "\n"
+    "They keep their names. Those that the two-layer path heeds:\n"
+    "\n"
+    "| hint | what it does there |\n"
+    "| --- | --- |\n"
+    "| `romio_cb_write`, `romio_cb_read` | `disable` leaves the call to the driver below |\n"
+    "| `cb_nodes`, `cb_config_list` | give the number of global aggregators; which ranks they are is up to "
+    "`cb_placement`, whose value `romio` takes the ranks of `cb_config_list` |\n"
+    "| `cb_buffer_size` | a round has at most a quarter of it, but never less than 4096 bytes |\n"
+    "| `striping_unit` | if known: the size of a round, as far as `cb_buffer_size` allows, and `cb_domain` `auto` "
+    "means `cyclic`; if not: a round has 1 MiB, and `auto` means `aligned` |\n"
+    "| `romio_ds_write`, `romio_ds_read` | whether an aggregator accesses a round that has holes in one piece, "
+    "holes included; `automatic`: if it has more than two runs of bytes, and a run with the hole behind it takes "
+    "less than 64 KiB on average |\n"
+    "| `romio_no_indep_rw` | with deferred open the aggregators are ROMIO's own, whatever `cb_placement` says |\n"
+    "| `romio_cb_pfr` | anything but `disable` leaves the call to the driver below |\n";
+
+/* "`auto`, `shm`, `p2p`", with the range or the form of a path. */
+static void print_values(const struct cio_hint *h)
+{
+    const char *sep = "";
+
+    for (int i = 0; h->words[i] != NULL; i++, sep = ", ")
+        printf("%s`%s`", sep, h->words[i]);
+    if (h->kind == CIO_HINT_NUMBER)
+        printf("%s%" PRId64 " to %" PRId64, sep, h->min, h->max);
+    else if (h->kind == CIO_HINT_TEXT)
+        printf("%s`%sPATH`", sep, h->prefix);
+}
+
+static void print_default(const struct cio_hint *h)
+{
+    if (h->initial == NULL)
+        printf("unset");
+    else
+        printf("`%s`", h->initial);
+}
+
+static void print_effect(const struct cio_hint *h)
+{
+    if (h->inert == NULL)
+        printf("yes");
+    else if (h->inert[0] == '\0')
+        printf("no: not reported");
+    else
+        printf("no: reported as `%s`", h->inert);
+}
+
+static void print_row(const struct cio_hint *h)
+{
+    printf("| `%s` | ", h->name);
+    print_values(h);
+    printf(" | ");
+    print_default(h);
+    printf(" | ");
+    print_effect(h);
+    printf(" | %s |\n", h->help);
+}
+
+int main(void)
+{
+    size_t rows;
+    const struct cio_hint *table = cio_hint_table(&rows);
+
+    fputs(header, stdout);
+    for (size_t i = 0; i < rows; i++)
+        print_row(&table[i]);
+    fputs(footer, stdout);
+    return 0;
+}

@@ -1,0 +1,397 @@
+/*
+ * Collective calls over many views, kinds of memory and sets of participants. For each case rank 0
+ * prints, of every call on every rank: error class, file position, count and elements of the status,
+ * and of reads a checksum of the whole buffer. Each case leaves a file. Output and files must be
+ * the same under every MPI-IO implementation.
+ *
+ * Usage: data DIR [PATTERN]      only cases whose name contains PATTERN
+ */
+#include "gather.h"
+
+#include <stdint.h>
+
+#define CALL_INTS 6000 /* moved by one call of one rank; a multiple of every etype and memory type */
+#define CALL_BYTES (CALL_INTS * 4)
+#define OLD_BYTES 50000 /* what is in the file before */
+#define BUFFER_BYTES (CALL_BYTES * 3)
+
+/* ---- views ---- */
+
+struct view {
+    MPI_Datatype etype, filetype;
+    MPI_Offset disp;
+    MPI_Offset first; /* where the rank begins, in etypes */
+};
+
+static MPI_Datatype resized(MPI_Datatype type, MPI_Aint extent)
+{
+    MPI_Datatype made;
+
+    MPI_Type_create_resized(type, 0, extent, &made);
+    MPI_Type_free(&type);
+    MPI_Type_commit(&made);
+    return made;
+}
+
+static MPI_Datatype elements(int n, MPI_Datatype of)
+{
+    MPI_Datatype made;
+
+    MPI_Type_contiguous(n, of, &made);
+    MPI_Type_commit(&made);
+    return made;
+}
+
+static void view_bytes(int r, struct view *v)
+{
+    MPI_Type_dup(MPI_BYTE, &v->filetype);
+    v->first = (MPI_Offset)r * 4 * CALL_BYTES;
+    v->disp = 3;
+}
+
+static void view_columns(int r, struct view *v)
+{
+    int global[2] = {60, 100 * size}, local[2] = {60, 100}, start[2] = {0, 100 * r};
+
+    v->etype = elements(1, MPI_INT);
+    MPI_Type_create_subarray(2, global, local, start, MPI_ORDER_C, MPI_INT, &v->filetype);
+}
+
+static void view_fortran(int r, struct view *v)
+{
+    int global[3] = {10 * size, 20, 30}, local[3] = {10, 20, 30}, start[3] = {10 * r, 0, 0};
+
+    v->etype = elements(1, MPI_INT);
+    MPI_Type_create_subarray(3, global, local, start, MPI_ORDER_FORTRAN, MPI_INT, &v->filetype);
+    v->disp = 4096;
+}
+
+static void view_vector(int r, struct view *v)
+{
+    v->etype = elements(1, MPI_DOUBLE);
+    MPI_Type_vector(2, 3, 3 * size, MPI_DOUBLE, &v->filetype);
+    v->filetype = resized(v->filetype, (MPI_Aint)size * 48);
+    v->disp = 13 + r * 24;
+}
+
+static void view_indexed(int r, struct view *v)
+{
+    int lengths[5] = {1, 4, 2, 0, 3}, places[5], before = 0;
+
+    for (int i = 0; i < 5; i++) {
+        places[i] = before * size + r * lengths[i];
+        before += lengths[i];
+    }
+    v->etype = elements(1, MPI_INT);
+    MPI_Type_indexed(5, lengths, places, MPI_INT, &v->filetype);
+    v->filetype = resized(v->filetype, (MPI_Aint)size * 40);
+}
+
+/* A hole before the first block, and one after the last. */
+static void view_hole(int r, struct view *v)
+{
+    int length = 10;
+    MPI_Aint place = 5 + 10 * r;
+
+    MPI_Type_create_hindexed(1, &length, &place, MPI_BYTE, &v->filetype);
+    v->filetype = resized(v->filetype, 10 * size + 16);
+    v->disp = 1000;
+}
+
+static void view_large_etype(int r, struct view *v)
+{
+    v->etype = elements(3, MPI_DOUBLE);
+    MPI_Type_vector(4, 2, 2 * size, v->etype, &v->filetype);
+    v->filetype = resized(v->filetype, (MPI_Aint)size * 8 * 24);
+    v->disp = r * 48;
+}
+
+static void view_odd_etype(int r, struct view *v)
+{
+    v->etype = elements(5, MPI_BYTE);
+    MPI_Type_vector(3, 1, size, v->etype, &v->filetype);
+    v->filetype = resized(v->filetype, (MPI_Aint)size * 15);
+    v->disp = r * 5 + 1;
+}
+
+/* Mostly holes. */
+static void view_sparse(int r, struct view *v)
+{
+    v->etype = elements(2, MPI_INT);
+    v->filetype = resized(elements(5, v->etype), (MPI_Aint)size * 240);
+    v->disp = 77 + r * 240;
+}
+
+/* Large blocks of different length on each rank: no interleaving, uneven domains. */
+static void view_blocks(int r, struct view *v)
+{
+    MPI_Type_dup(MPI_BYTE, &v->filetype);
+    v->disp = (MPI_Offset)(size - 1 - r) * (5 * CALL_BYTES + 111);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(int r, struct view *v);
+} views[] = {{"bytes", view_bytes},     {"columns", view_columns},         {"fortran", view_fortran},
+             {"vector", view_vector},   {"indexed", view_indexed},         {"hole", view_hole},
+             {"sparse", view_sparse},   {"large_etype", view_large_etype}, {"blocks", view_blocks},
+             {"odd_etype", view_odd_etype}};
+
+static void make_view(int which, int r, struct view *v)
+{
+    memset(v, 0, sizeof(*v));
+    v->etype = MPI_DATATYPE_NULL;
+    views[which].make(r, v);
+    if (v->etype == MPI_DATATYPE_NULL)
+        v->etype = elements(1, MPI_BYTE);
+    MPI_Type_commit(&v->filetype);
+}
+
+/* ---- memory ---- */
+
+struct memory {
+    MPI_Datatype type;
+    int count; /* of the type in CALL_INTS */
+};
+
+static void memory_contiguous(struct memory *m)
+{
+    m->type = elements(1, MPI_INT);
+    m->count = CALL_INTS;
+}
+
+static void memory_vector(struct memory *m)
+{
+    MPI_Type_vector(100, 3, 5, MPI_INT, &m->type);
+    m->count = CALL_INTS / 300;
+}
+
+/* Blocks in no order, and an extent with room for more. */
+static void memory_shuffled(struct memory *m)
+{
+    int lengths[4] = {2, 1, 3, 6}, places[4] = {20, 0, 5, 9};
+
+    MPI_Type_indexed(4, lengths, places, MPI_INT, &m->type);
+    m->type = resized(m->type, 25 * 4);
+    m->count = CALL_INTS / 12;
+}
+
+static const struct {
+    const char *name;
+    void (*make)(struct memory *m);
+    int takes_part; /* 0: all, 1: even ranks, 2: the last one */
+    int atomic;
+} partakers[] = {{"all", memory_contiguous, 0, 0},
+                 {"all-vector", memory_vector, 0, 0},
+                 {"even-shuffled", memory_shuffled, 1, 0},
+                 {"last", memory_contiguous, 2, 0},
+                 {"atomic", memory_vector, 0, 1}};
+
+static int takes_part(int kind)
+{
+    return kind == 0 || (kind == 1 && rank % 2 == 0) || (kind == 2 && rank == size - 1);
+}
+
+/* ---- calls ---- */
+
+struct call {
+    MPI_File file;
+    MPI_Offset at;
+    void *buf;
+    int count;
+    MPI_Datatype type;
+    MPI_Status *status;
+};
+
+#define BLOCKING(verb)                                                                             \
+    static int verb##_all(struct call *c)                                                          \
+    {                                                                                              \
+        return MPI_File_##verb##_all(c->file, c->buf, c->count, c->type, c->status);               \
+    }                                                                                              \
+    static int verb##_at_all(struct call *c)                                                       \
+    {                                                                                              \
+        return MPI_File_##verb##_at_all(c->file, c->at, c->buf, c->count, c->type, c->status);     \
+    }                                                                                              \
+    static int verb##_ordered(struct call *c)                                                      \
+    {                                                                                              \
+        return MPI_File_##verb##_ordered(c->file, c->buf, c->count, c->type, c->status);           \
+    }                                                                                              \
+    static int verb##_split(struct call *c)                                                        \
+    {                                                                                              \
+        int rc = MPI_File_##verb##_all_begin(c->file, c->buf, c->count, c->type);                  \
+        return rc != MPI_SUCCESS ? rc : MPI_File_##verb##_all_end(c->file, c->buf, c->status);     \
+    }                                                                                              \
+    static int verb##_at_split(struct call *c)                                                     \
+    {                                                                                              \
+        int rc = MPI_File_##verb##_at_all_begin(c->file, c->at, c->buf, c->count, c->type);        \
+        return rc != MPI_SUCCESS ? rc : MPI_File_##verb##_at_all_end(c->file, c->buf, c->status);  \
+    }                                                                                              \
+    static int verb##_nonblocking(struct call *c)                                                  \
+    {                                                                                              \
+        MPI_Request request;                                                                       \
+        int rc = MPI_File_i##verb##_all(c->file, c->buf, c->count, c->type, &request);             \
+        return rc != MPI_SUCCESS ? rc : MPI_Wait(&request, c->status);                             \
+    }                                                                                              \
+    static int verb##_at_nonblocking(struct call *c)                                               \
+    {                                                                                              \
+        MPI_Request request;                                                                       \
+        int rc = MPI_File_i##verb##_at_all(c->file, c->at, c->buf, c->count, c->type, &request);   \
+        return rc != MPI_SUCCESS ? rc : MPI_Wait(&request, c->status);                             \
+    }
+BLOCKING(write)
+BLOCKING(read)
+
+enum pointer { INDIVIDUAL, EXPLICIT, SHARED };
+
+static const struct {
+    const char *name;
+    int (*write)(struct call *c), (*read)(struct call *c);
+    enum pointer pointer;
+} calls[] = {{"all", write_all, read_all, INDIVIDUAL},
+             {"at_all", write_at_all, read_at_all, EXPLICIT},
+             {"split", write_split, read_split, INDIVIDUAL},
+             {"at_split", write_at_split, read_at_split, EXPLICIT},
+             {"iall", write_nonblocking, read_nonblocking, INDIVIDUAL},
+             {"iat_all", write_at_nonblocking, read_at_nonblocking, EXPLICIT},
+             {"ordered", write_ordered, read_ordered, SHARED}};
+
+/* ---- one case ---- */
+
+static char report[LINE];
+
+static void add_to_report(const char *format, ...)
+{
+    size_t used = strlen(report);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(report + used, sizeof(report) - used, format, args);
+    va_end(args);
+}
+
+static void fill(unsigned char *buf, int salt)
+{
+    for (int i = 0; i < BUFFER_BYTES; i++)
+        buf[i] = (unsigned char)((i * 31 + i / 251 + rank * 71 + salt) % 255);
+}
+
+static unsigned checksum(const unsigned char *buf)
+{
+    unsigned h = 2166136261u;
+
+    for (int i = 0; i < BUFFER_BYTES; i++)
+        h = (h ^ buf[i]) * 16777619u;
+    return h;
+}
+
+static void make_old_file(const char *name)
+{
+    FILE *f;
+
+    if (rank == 0) {
+        f = fopen(name, "w");
+        for (int i = 0; i < OLD_BYTES; i++)
+            fputc('a' + i % 26, f);
+        fclose(f);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void add_call(const struct call *c, enum pointer pointer, int rc)
+{
+    MPI_Offset position = -1;
+    int count = -1, n = -1;
+
+    if (pointer == SHARED)
+        MPI_File_get_position_shared(c->file, &position);
+    else
+        MPI_File_get_position(c->file, &position);
+    MPI_Get_count(c->status, c->type, &count);
+    MPI_Get_elements(c->status, c->type, &n);
+    add_to_report(" %s/%lld/%d/%d", class_name(rc), (long long)position, count, n);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Two calls, the second after a gap if offsets are explicit. */
+static void run_calls(int which, int reading, struct call *c, const struct view *v)
+{
+    int etype_size, rc;
+    MPI_Status status;
+
+    MPI_Type_size(v->etype, &etype_size);
+    for (int i = 0; i < 2; i++) {
+        memset(&status, 0, sizeof(status));
+        c->status = &status;
+        c->at = v->first + 2 * i * (CALL_BYTES / etype_size);
+        if (reading)
+            memset(c->buf, 0xee, BUFFER_BYTES);
+        else
+            fill(c->buf, i);
+        rc = reading ? calls[which].read(c) : calls[which].write(c);
+        add_call(c, calls[which].pointer, rc);
+        if (reading)
+            add_to_report("/%08x", checksum(c->buf));
+    }
+}
+
+static void rewind_file(MPI_File file, enum pointer pointer, const struct view *v)
+{
+    if (pointer == SHARED)
+        OK(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    else
+        OK(MPI_File_seek(file, v->first, MPI_SEEK_SET));
+}
+
+static void run_file(const char *name, int which_view, int which_call, int who)
+{
+    enum pointer pointer = calls[which_call].pointer;
+    struct memory m;
+    struct view v;
+    struct call c;
+
+    make_view(which_view, pointer == SHARED ? 0 : rank, &v);
+    partakers[who].make(&m);
+    MPI_Type_commit(&m.type);
+    c.buf = malloc(BUFFER_BYTES);
+    c.type = m.type;
+    c.count = takes_part(partakers[who].takes_part) ? m.count : 0;
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &c.file));
+    OK(MPI_File_set_view(c.file, v.disp, v.etype, v.filetype, "native", MPI_INFO_NULL));
+    OK(MPI_File_set_atomicity(c.file, partakers[who].atomic));
+    rewind_file(c.file, pointer, &v);
+    run_calls(which_call, 0, &c, &v);
+    rewind_file(c.file, pointer, &v);
+    run_calls(which_call, 1, &c, &v);
+    OK(MPI_File_close(&c.file));
+    free(c.buf);
+    MPI_Type_free(&m.type);
+    MPI_Type_free(&v.etype);
+    MPI_Type_free(&v.filetype);
+}
+
+static void run_case(int view, int call, int who, const char *pattern)
+{
+    char name[1300], title[200];
+
+    snprintf(title, sizeof(title), "%s.%s.%s", views[view].name, calls[call].name,
+             partakers[who].name);
+    if (strstr(title, pattern) == NULL)
+        return;
+    snprintf(name, sizeof(name), "%s/%s", path, title);
+    make_old_file(name);
+    report[0] = '\0';
+    run_file(name, view, call, who);
+    print_ranks(title, "\n   %s", report);
+}
+
+#define COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    for (int view = 0; view < COUNT(views); view++)
+        for (int call = 0; call < COUNT(calls); call++)
+            for (int who = 0; who < COUNT(partakers); who++)
+                run_case(view, call, who, argc > 2 ? argv[2] : "");
+    return end();
+}
