@@ -20,8 +20,8 @@ static const char header[] =
     "\n"
     "- Numbers take the suffixes `K`, `M` and `G`, powers of 1024.\n"
     "- A value that is not allowed is reported once for each file, on standard error by rank 0, and ignored.\n"
-    "- Values that differ between ranks give `MPI_ERR_NOT_SAME`.\n"
-    "- `MPI_File_get_info` gives the value of every hint back, whether it was set or not.\n"
+    "- Effective values that differ between ranks give `MPI_ERR_NOT_SAME`.\n"
+    "- `MPI_File_get_info` gives the value of every hint back, whether it was set or not, unless it has none.\n"
     "- *Effective now* says what the code does today. `no` means: a value is checked and then dropped, and\n"
     "  `MPI_File_get_info` gives back what is said beside it.\n"
     "\n"
@@ -30,10 +30,11 @@ static const char header[] =
 
 static const char footer[] =
     "\n"
-    "Three limits of what is effective:\n"
+    "Limits of what is effective:\n"
     "\n"
     "- `romio_tam` `automatic` decides for each call, and `romio_tam_aggrs_per_node` `auto` when the groups are\n"
     "  made; `MPI_File_get_info` gives back the word, not what was decided.\n"
+    "- `romio_tam_transport` `shm` does what `auto` does: shared memory, or messages where it cannot be had.\n"
     "- `cb_placement` `cost` is accepted and reported, but does what `spread` does.\n"
     "- The number of stripes of a file is not known to the engine yet. `cb_domain` `group-cyclic` therefore does\n"
     "  what `cyclic` does.\n"

@@ -33,6 +33,8 @@ tamio_exec_sources =                  \
     %D%/exec/op.h                     \
     %D%/exec/round.c                  \
     %D%/exec/round.h                  \
+    %D%/exec/stats.c                  \
+    %D%/exec/stats.h                  \
     %D%/exec/team.c                   \
     %D%/exec/team.h                   \
     %D%/exec/wire.h

@@ -96,6 +96,12 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd);
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm);
 
+/* Appends the statistics of one blocking call where the hint says, if it does. Collective. */
+void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write, int64_t unit);
+
+/* Bytes of one round. */
+int64_t ADIOI_TAM_Unit(ADIO_File fd);
+
 /* Gives a segment back. */
 void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 

@@ -56,7 +56,7 @@ static enum cio_domain_kind choose_domain(ADIO_File fd)
 }
 
 /* A round is a stripe, or a megabyte, but never more than a part of cb_buffer_size. */
-static int64_t choose_unit(ADIO_File fd)
+int64_t ADIOI_TAM_Unit(ADIO_File fd)
 {
     int64_t unit = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : DEFAULT_UNIT;
     int64_t most = fd->hints->cb_buffer_size / 4;
@@ -73,7 +73,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     memset(set, 0, sizeof(*set));
     set->tam = layer->forced ? CIO_ENABLE : (enum cio_switch) layer->hints.tam;
     set->domain = choose_domain(fd);
-    set->unit = choose_unit(fd);
+    set->unit = ADIOI_TAM_Unit(fd);
     set->stripe = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : 0;
     set->memory_limit = layer->hints.memory_limit;
     set->transport = (enum cio_transport) layer->hints.transport;
@@ -156,6 +156,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     rc = cio_op_finish(op, &stats);
     cio_comm_destroy(comm);
     ADIOI_TAM_Request_free(&req);
+    ADIOI_TAM_Report(fd, &stats, write, ADIOI_TAM_Unit(fd));
     if (rc == -ECANCELED) {
         fd->fp_ind = pointer;
         return 0;

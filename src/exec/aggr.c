@@ -261,7 +261,7 @@ static void begin_position(struct cio_op *op, int64_t pos)
     memset(g->parts, 0, (size_t)g->nleaders * sizeof(*g->parts));
     cio_domains_range(&op->rounds.domains, op->env.team->my_aggr, pos, &off, &len);
     cio_round_begin(&g->round, off, len);
-    op->stats.rounds++;
+    cio_count_add(&op->stats, CIO_COUNT_ROUNDS, 1);
 }
 
 static void begin_serving(struct cio_op *op)
@@ -329,16 +329,21 @@ static void take_message(struct cio_op *op, struct slot *s)
     const struct cio_head *h = slot_head(s);
     int rc = h->error;
 
+    double t = cio_now();
+
     if (rc == 0) {
         rc = take_segments(op, h, s->req.bytes);
         if (!op->req.write)
             rc = keep_ask(op, h, rc);
     }
+    op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
+    if (op->req.write)
+        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, h->data);
     if (rc != 0)
         cio_op_fail(op, rc);
     g->received++;
-    op->stats.receives++;
-    op->stats.receives_round = cio_max64(op->stats.receives_round, g->received);
+    cio_count_add(&op->stats, CIO_COUNT_RECEIVES, 1);
+    cio_count_most(&op->stats, CIO_COUNT_ROUND_RECEIVES, g->received);
     if (g->firsts > 0)
         g->firsts--;
     note_part(op, s, h->parts);
@@ -380,8 +385,12 @@ static void send_reply(struct cio_op *op, struct reply *r, int leader)
 
     *h = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error, .pos = op->aggr->pos};
     if (op->error == 0) {
+        double t = cio_now();
+
         cio_round_give(&op->aggr->round, a->coded, a->meta, (char *)(h + 1));
         data = a->data;
+        op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
+        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, data);
     }
     cio_op_free(op, a->coded, a->meta);
     *a = (struct ask){.waiting = 0};

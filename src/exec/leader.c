@@ -229,6 +229,7 @@ static int share(struct cio_op *op, int64_t size)
             return rc;
         memcpy(op->leader->out.name, seg->mem.name, sizeof(op->leader->out.name));
     }
+    cio_count_most(&op->stats, CIO_COUNT_SEGMENT_BYTES, seg->mem.size);
     op->leader->out.size = seg->mem.size;
     op->leader->board = seg->mem.base;
     return 0;
@@ -370,7 +371,7 @@ static void begin_window(struct cio_op *op)
             l->end = l->in[i].place;
     cio_board_list(l->board, &op->rounds, l->end);
     count_parts(l, cut);
-    op->stats.windows++;
+    cio_count_add(&op->stats, CIO_COUNT_WINDOWS, 1);
     l->step = STEP_MERGE;
     l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE, .place = l->end};
     tell_members(op);
@@ -383,8 +384,8 @@ static void note_units(struct cio_op *op)
     struct cio_unit *u = cio_board_units(op->leader->board);
 
     for (int64_t i = 0; i < op->leader->board->nunits; i++) {
-        op->stats.segments += u[i].segments;
-        op->stats.metadata_bytes += u[i].meta_bytes;
+        cio_count_add(&op->stats, CIO_COUNT_SEGMENTS, u[i].segments);
+        cio_count_add(&op->stats, CIO_COUNT_METADATA_BYTES, u[i].meta_bytes);
     }
 }
 
@@ -554,7 +555,7 @@ static void end_window(struct cio_op *op)
 
 static void after_flights(struct cio_op *op)
 {
-    op->stats.t_exchange += cio_now() - op->leader->since;
+    op->stats.time[CIO_TIME_EXCHANGE] += cio_now() - op->leader->since;
     if (op->req.write)
         end_window(op);
     else

@@ -71,7 +71,7 @@ static void describe(struct cio_op *op, struct cio_ctl *out)
     out->place = cio_area_describe(&m->area, &op->req, &op->rounds, m->place);
     out->ext = m->area.desc->next;
     out->dir = m->area.desc->ndir;
-    op->stats.t_flatten += cio_now() - t;
+    op->stats.time[CIO_TIME_FLATTEN] += cio_now() - t;
 }
 
 /* `size` of the answer says whether the segment could be had: the leader then does without. */
@@ -81,7 +81,7 @@ static void attach(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *
 
     out->kind = CIO_CTL_READY;
     m->marked = 0;
-    op->stats.shared = in->size > 0;
+    op->stats.count[CIO_COUNT_SHARED] = in->size > 0;
     if (in->size > 0) {
         out->size = take_segment(op, in);
         if (out->size != 0)
@@ -105,7 +105,7 @@ static void merge(struct cio_op *op, const struct cio_ctl *in)
         cio_area_truncate(&m->area, in->place);
     else
         cio_board_merge(m->board, &op->rounds, op->env.team->my_member, op->env.alloc);
-    op->stats.t_merge += cio_now() - t;
+    op->stats.time[CIO_TIME_MERGE] += cio_now() - t;
 }
 
 static void copy(struct cio_op *op)
@@ -117,7 +117,9 @@ static void copy(struct cio_op *op)
         cio_area_stream(&m->area, &op->req, m->stream, op->req.write);
     else if (!cio_op_is_direct(op))
         cio_board_copy(m->board, &m->area, &op->req, NULL, op->req.write);
-    op->stats.t_copy += cio_now() - t;
+    if (!cio_op_is_direct(op))
+        cio_count_add(&op->stats, CIO_COUNT_COPIED_BYTES, cio_area_bytes(&m->area));
+    op->stats.time[CIO_TIME_COPY] += cio_now() - t;
 }
 
 void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *out)

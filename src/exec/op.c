@@ -28,7 +28,7 @@ void *cio_op_alloc(struct cio_op *op, int64_t size)
     if (p == NULL)
         return NULL;
     op->held += size;
-    op->stats.peak_bytes = cio_max64(op->stats.peak_bytes, op->held);
+    cio_count_most(&op->stats, CIO_COUNT_PEAK_BYTES, op->held);
     return p;
 }
 
@@ -69,11 +69,11 @@ void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, in
         cio_op_fail(op, rc);
     for (int i = 0; i < niov; i++)
         bytes += iov[i].len;
-    op->stats.messages_out++;
-    op->stats.bytes_out += bytes;
+    cio_count_add(&op->stats, CIO_COUNT_MESSAGES, 1);
+    cio_count_add(&op->stats, CIO_COUNT_MESSAGE_BYTES, bytes);
     if (cio_team_is_remote(op->env.team, dest)) {
-        op->stats.inter_messages++;
-        op->stats.inter_bytes += bytes;
+        cio_count_add(&op->stats, CIO_COUNT_INTER_MESSAGES, 1);
+        cio_count_add(&op->stats, CIO_COUNT_INTER_BYTES, bytes);
     }
 }
 
@@ -95,7 +95,7 @@ static void describe_range(struct cio_op *op)
     cio_cursor_seek(&c, req->file, req->start + req->bytes - 1);
     op->mine.min[MIN_MINUS_HI] = -(req->disp + cio_cursor_offset(&c) + 1);
     op->mine.sum[SUM_BYTES] = req->bytes;
-    op->mine.sum[SUM_PIECES] = op->stats.pieces;
+    op->mine.sum[SUM_PIECES] = op->stats.count[CIO_COUNT_PIECES];
     op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
 }
@@ -129,9 +129,9 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     if (op->error != 0)
         op->req.bytes = 0;
     op->started = cio_now();
-    op->stats.bytes = op->req.bytes;
+    op->stats.count[CIO_COUNT_BYTES] = op->req.bytes;
     if (op->req.bytes > 0)
-        op->stats.pieces = cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
+        op->stats.count[CIO_COUNT_PIECES] = cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
     if (cio_team_leads(env->team))
         rc = cio_leader_create(op);
     if (rc == 0 && env->team->my_aggr >= 0)
@@ -179,7 +179,7 @@ static int plan_rounds(struct cio_op *op)
 static void start_roles(struct cio_op *op)
 {
     op->phase = CIO_OP_RUN;
-    op->stats.t_setup = cio_now() - op->started;
+    op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
     if (op->leader != NULL)
         cio_leader_start(op);
     else
@@ -274,7 +274,7 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
     cio_member_finish(op);
     cio_leader_finish(op);
     cio_aggr_finish(op);
-    op->stats.t_total = cio_now() - op->started;
+    op->stats.time[CIO_TIME_TOTAL] = cio_now() - op->started;
     if (stats != NULL)
         *stats = op->stats;
     free(op);

@@ -12,6 +12,7 @@
 #ifndef CIO_EXEC_OP_H
 #define CIO_EXEC_OP_H
 
+#include "exec/stats.h"
 #include "exec/team.h"
 #include "plan/choose.h"
 #include "plan/domain.h"
@@ -65,25 +66,6 @@ struct cio_request {
     const struct cio_flat *mem;  /* may be NULL if bytes is 0 */
     char *buf;
     int error;                   /* of this rank, found before the call: all ranks fail with it */
-};
-
-/* Counts and times of one rank; times in seconds. */
-struct cio_stats {
-    int64_t bytes, pieces;            /* asked for by this rank */
-    int64_t segments;                 /* leader: after merging and coalescing */
-    int64_t metadata_bytes;           /* leader: coded */
-    int64_t windows;                  /* leader: intra-node rounds */
-    int64_t messages_out, bytes_out;  /* to aggregators (leader), or back (aggregator) */
-    int64_t inter_messages, inter_bytes; /* those that left the node */
-    int64_t receives;                 /* aggregator: data messages, */
-    int64_t receives_round;           /* the most in one round, */
-    int64_t rounds;                   /* rounds served, */
-    int64_t file_calls;               /* reads and writes, */
-    int64_t file_bytes;
-    int64_t shared;                   /* 1: shared memory, 0: messages or alone */
-    int64_t peak_bytes;               /* buffers of this operation */
-    const char *why;                  /* it was declined; NULL: it was not */
-    double t_setup, t_flatten, t_merge, t_copy, t_exchange, t_serve, t_file, t_total;
 };
 
 /*

@@ -134,9 +134,9 @@ static int transfer(struct cio_op *op, struct cio_round *r, char *buf, int64_t f
     int rc = write ? cio_store_write(op->env.store, buf + from, to - from, r->off + from)
                    : cio_store_read(op->env.store, buf + from, to - from, r->off + from);
 
-    op->stats.t_file += cio_now() - t;
-    op->stats.file_calls++;
-    op->stats.file_bytes += to - from;
+    op->stats.time[CIO_TIME_FILE] += cio_now() - t;
+    cio_count_add(&op->stats, CIO_COUNT_FILE_CALLS, 1);
+    cio_count_add(&op->stats, CIO_COUNT_FILE_BYTES, to - from);
     return rc;
 }
 

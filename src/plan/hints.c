@@ -29,7 +29,7 @@ static const struct cio_hint table[] = {
       .initial = "268435456", .min = 1 << 20, .max = MAX_BYTES,
       .help = "bytes of each rank for intra-node data; larger requests are served in rounds" },
     { .name = "romio_tam_stats", .kind = CIO_HINT_TEXT, .field = FIELD(stats),
-      .words = {"stderr"}, .prefix = "", .inert = "",
+      .words = {"stderr"}, .prefix = "",
       .help = "where one JSON line for each collective call is appended" },
     { .name = "cb_domain", .kind = CIO_HINT_CHOICE, .field = FIELD(domain),
       .words = {"auto", "even", "aligned", "cyclic", "group-cyclic"},

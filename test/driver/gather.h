@@ -1,4 +1,5 @@
-/* What the programs of this folder share: the lines of all ranks, printed by rank 0 in rank order. */
+/* What the programs of this folder share: the lines of all ranks, printed by rank 0 in rank order.
+ */
 
 #ifndef GATHER_H_INCLUDED
 #define GATHER_H_INCLUDED
@@ -35,12 +36,18 @@ static inline const char *class_name(int code)
     static const struct {
         int class;
         const char *name;
-    } names[] = {{MPI_SUCCESS, "ok"},           {MPI_ERR_NO_SPACE, "NO_SPACE"},
-                 {MPI_ERR_READ_ONLY, "READ_ONLY"}, {MPI_ERR_NO_SUCH_FILE, "NO_SUCH_FILE"},
-                 {MPI_ERR_NOT_SAME, "NOT_SAME"}, {MPI_ERR_INFO_VALUE, "INFO_VALUE"},
-                 {MPI_ERR_BAD_FILE, "BAD_FILE"}, {MPI_ERR_ACCESS, "ACCESS"},
-                 {MPI_ERR_IO, "IO"},            {MPI_ERR_AMODE, "AMODE"},
-                 {MPI_ERR_ARG, "ARG"},          {MPI_ERR_OTHER, "OTHER"},
+    } names[] = {{MPI_SUCCESS, "ok"},
+                 {MPI_ERR_NO_SPACE, "NO_SPACE"},
+                 {MPI_ERR_READ_ONLY, "READ_ONLY"},
+                 {MPI_ERR_NO_SUCH_FILE, "NO_SUCH_FILE"},
+                 {MPI_ERR_NOT_SAME, "NOT_SAME"},
+                 {MPI_ERR_INFO_VALUE, "INFO_VALUE"},
+                 {MPI_ERR_BAD_FILE, "BAD_FILE"},
+                 {MPI_ERR_ACCESS, "ACCESS"},
+                 {MPI_ERR_IO, "IO"},
+                 {MPI_ERR_AMODE, "AMODE"},
+                 {MPI_ERR_ARG, "ARG"},
+                 {MPI_ERR_OTHER, "OTHER"},
                  {MPI_ERR_FILE, "FILE"}};
     static char number[16];
     int class = class_of(code);

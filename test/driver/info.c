@@ -14,7 +14,8 @@ static int is_for_me(const char *rank_text)
     return rank_text[0] == '*' || atoi(rank_text) == rank;
 }
 
-/* Sets the hint of "WHEN:RANK:NAME=VALUE" here, if it is for this rank; prints the class of that. */
+/* Sets the hint of "WHEN:RANK:NAME=VALUE" here, if it is for this rank; prints the class of that.
+ */
 static void put(MPI_Info info, const char *argument)
 {
     char text[20000], what[LINE];
@@ -102,8 +103,7 @@ int main(int argc, char **argv)
         return end();
     info = hints_for("view:", argc, argv, &given);
     if (given)
-        print_classes("set_view",
-                      MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", info));
+        print_classes("set_view", MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", info));
     MPI_Info_free(&info);
     info = hints_for("info:", argc, argv, &given);
     if (given)

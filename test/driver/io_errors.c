@@ -32,8 +32,8 @@ static void move_data(MPI_File file, int writing, int pieces)
     print_classes("set_view", MPI_File_set_view(file, (MPI_Offset)rank * PIECE, MPI_BYTE, view,
                                                 "native", MPI_INFO_NULL));
     if (writing)
-        print_classes("write_all", MPI_File_write_all(file, data, pieces * PIECE, MPI_BYTE,
-                                                      MPI_STATUS_IGNORE));
+        print_classes("write_all",
+                      MPI_File_write_all(file, data, pieces * PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
     if (writing)
         print_classes("sync", MPI_File_sync(file));
     print_classes("seek", MPI_File_seek(file, 0, MPI_SEEK_SET));

@@ -1,0 +1,80 @@
+/*
+ * What one collective call did: counts and times, as in the figures of the TAM paper.
+ *
+ * Every rank counts for itself. For a report the ranks' numbers are joined: counts are summed, and
+ * the largest of any rank is kept beside; of times the largest counts.
+ */
+#ifndef CIO_EXEC_STATS_H
+#define CIO_EXEC_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cio_count {
+    CIO_COUNT_BYTES,          /* asked for */
+    CIO_COUNT_PIECES,         /* contiguous pieces asked for, */
+    CIO_COUNT_SEGMENTS,       /* and after merging and coalescing in the groups */
+    CIO_COUNT_METADATA_BYTES, /* their code */
+    CIO_COUNT_WINDOWS,        /* intra-node rounds */
+    CIO_COUNT_MESSAGES,       /* between leaders and aggregators, */
+    CIO_COUNT_MESSAGE_BYTES,
+    CIO_COUNT_INTER_MESSAGES, /* and those of them that left the node */
+    CIO_COUNT_INTER_BYTES,
+    CIO_COUNT_RECEIVES,       /* data messages at aggregators, */
+    CIO_COUNT_ROUND_RECEIVES, /* the most in one round (only the largest means something) */
+    CIO_COUNT_ROUNDS,
+    CIO_COUNT_FILE_CALLS,
+    CIO_COUNT_FILE_BYTES,
+    CIO_COUNT_COPIED_BYTES,   /* between user memory and messages, by members, */
+    CIO_COUNT_PLACED_BYTES,   /* and between messages and rounds, by aggregators */
+    CIO_COUNT_SHARED,         /* ranks that used shared memory */
+    CIO_COUNT_PEAK_BYTES,     /* buffers, not those in shared memory */
+    CIO_COUNT_SEGMENT_BYTES,  /* shared memory */
+    CIO_COUNTS
+};
+
+enum cio_time {
+    CIO_TIME_SETUP,    /* until all ranks have agreed */
+    CIO_TIME_FLATTEN,  /* intra-node: metadata, */
+    CIO_TIME_MERGE,    /* merge, */
+    CIO_TIME_COPY,     /* copy */
+    CIO_TIME_EXCHANGE, /* inter-node: a leader's messages on their way */
+    CIO_TIME_PLACE,    /* inter-node: decoding and laying data in place at aggregators */
+    CIO_TIME_FILE,     /* file access */
+    CIO_TIME_TOTAL,
+    CIO_TIMES
+};
+
+struct cio_stats {
+    int64_t count[CIO_COUNTS];
+    double time[CIO_TIMES]; /* seconds */
+    const char *why;        /* the engine declined; NULL: it did not */
+};
+
+static inline void cio_count_add(struct cio_stats *s, enum cio_count c, int64_t n)
+{
+    s->count[c] += n;
+}
+
+static inline void cio_count_most(struct cio_stats *s, enum cio_count c, int64_t n)
+{
+    if (s->count[c] < n)
+        s->count[c] = n;
+}
+
+/* What a report says besides the numbers. */
+struct cio_report {
+    const char *file;
+    const char *call; /* "write" or "read" */
+    int ranks, nodes, leaders, aggregators;
+    int64_t unit;
+};
+
+/*
+ * One line of JSON, without the newline, into `line`; returns what snprintf would. `sum` and `most`
+ * are the joined numbers of all ranks.
+ */
+int cio_stats_json(const struct cio_report *report, const struct cio_stats *sum,
+                   const struct cio_stats *most, char *line, size_t size);
+
+#endif
