@@ -61,10 +61,10 @@ static inline ADIOI_TAM_File *ADIOI_TAM_File_of(ADIO_File fd)
 void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
 
 /*
- * What a collective call works with: node map, groups, store. Collective the first time.
- * 0 or a negative errno.
+ * What a collective call works with: node map, groups, store. Collective the first time. Without
+ * memory for them it ends the job, as ROMIO does, since other ranks would wait for ever.
  */
-int ADIOI_TAM_Prepare(ADIO_File fd);
+void ADIOI_TAM_Prepare(ADIO_File fd);
 /* Frees all of it, because the file is closed. */
 void ADIOI_TAM_Release(ADIO_File fd);
 

@@ -28,8 +28,7 @@ int ADIOI_TAM_Is_served(ADIO_File fd, int write)
         return 0;
     if (cb == ADIOI_HINT_DISABLE || fd->atomicity || fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return 0;
-    if (ADIOI_TAM_Prepare(fd) != 0)
-        return 0;
+    ADIOI_TAM_Prepare(fd);
     return layer->forced || layer->hints.tam == CIO_ENABLE || !is_flat(layer);
 }
 
@@ -88,7 +87,6 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd)
 
     if (ADIOI_TAM_File_of(fd)->grouping->team->my_aggr < 0)
         return 0;
-    fd->dirty_write = 1;
     if (!fd->is_open)
         ADIO_ImmediateOpen(fd, &error_code);
     return error_code == MPI_SUCCESS ? 0 : -EIO;
@@ -162,6 +160,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         return 0;
     }
     fd->fp_sys_posn = -1;
+    fd->dirty_write |= write;
     *error_code = ADIOI_TAM_Error_code(fd, rc);
 #ifdef HAVE_STATUS_SET_BYTES
     if (status != NULL && status != MPI_STATUS_IGNORE)

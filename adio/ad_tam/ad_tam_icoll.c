@@ -2,15 +2,18 @@
  * ad_tam: nonblocking collectives. The engine's operation is handed to a generalized request whose
  * poll function makes it progress in MPI_Test and MPI_Wait.
  *
- * Several of them may be under way on one file, and ranks poll them in any order. So all that is
- * collective on the file's communicator is the one reduction that is started in the call itself,
- * where the order is the same on all ranks.
+ * Several of them may be under way, and ranks wait for them in any order. So all that is collective
+ * on the file's communicator is the one reduction that is started in the call itself, where the
+ * order is the same on all ranks; and since MPI_Wait polls only the request that it waits for, every
+ * poll makes all operations of this process progress. That list is the one thing here that is not
+ * kept with a file.
  */
 
 #include "ad_tam.h"
 #include "port/comm_mpi.h"
 
 typedef struct pending {
+    struct pending *next;
     ADIO_File fd;
     MPI_Request request;        /* what the program waits for */
     struct cio_comm *comm;
@@ -19,10 +22,20 @@ typedef struct pending {
     struct cio_request req;
     MPI_Datatype datatype;      /* for the rank's own access, where the engine declines */
     ADIOI_TAM_Count count;
-    ADIO_Offset offset;         /* in etypes */
     int error_code;
     int done;
 } pending;
+
+static pending *under_way;
+
+static void forget(pending * p)
+{
+    pending **link = &under_way;
+
+    while (*link != p)
+        link = &(*link)->next;
+    *link = p->next;
+}
 
 static int query(void *state, MPI_Status * status)
 {
@@ -53,21 +66,48 @@ static int cancel(void *state, int complete)
     return MPI_SUCCESS;         /* collective I/O is not cancelled */
 }
 
+static void access_contig(pending * p)
+{
+    ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
+    ADIO_Offset at = p->req.disp + p->req.start;
+    ADIO_Status status;
+
+    if (p->req.write)
+        (*below->ADIOI_xxx_WriteContig) (p->fd, p->req.buf, p->count, p->datatype,
+                                        ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+    else
+        (*below->ADIOI_xxx_ReadContig) (p->fd, p->req.buf, p->count, p->datatype,
+                                       ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+}
+
+static void access_strided(pending * p)
+{
+    ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
+    ADIO_Offset at = p->req.start / p->fd->etype_size;
+    ADIO_Status status;
+
+    if (p->req.write)
+        (*below->ADIOI_xxx_WriteStrided) (p->fd, p->req.buf, p->count, p->datatype,
+                                         ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+    else
+        (*below->ADIOI_xxx_ReadStrided) (p->fd, p->req.buf, p->count, p->datatype,
+                                        ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+}
+
 /* What the engine leaves alone, each rank does by itself: that needs no other rank. */
 static void access_alone(pending * p)
 {
-    ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
-    ADIO_Status status;
-
     p->error_code = MPI_SUCCESS;
     if (p->req.bytes == 0)
         return;
-    if (p->req.write)
-        (*below->ADIOI_xxx_WriteStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                         ADIO_EXPLICIT_OFFSET, p->offset, &status, &p->error_code);
+    if (!p->fd->is_open)
+        ADIO_ImmediateOpen(p->fd, &p->error_code);
+    if (p->error_code != MPI_SUCCESS)
+        return;
+    if (p->req.file->dense && p->req.mem->dense)
+        access_contig(p);
     else
-        (*below->ADIOI_xxx_ReadStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, p->offset, &status, &p->error_code);
+        access_strided(p);
 }
 
 static void conclude(pending * p)
@@ -75,6 +115,7 @@ static void conclude(pending * p)
     struct cio_stats stats;
     int rc = cio_op_finish(p->op, &stats);
 
+    forget(p);
     cio_comm_destroy(p->comm);
     ADIOI_TAM_Segment_free(&p->segment);
     p->done = 1;
@@ -86,25 +127,34 @@ static void conclude(pending * p)
     MPI_Grequest_complete(p->request);
 }
 
+/* A concluded operation may be freed by the program at once, so the next one is noted before. */
+static void progress_all(void)
+{
+    pending *next;
+
+    for (pending * p = under_way; p != NULL; p = next) {
+        next = p->next;
+        cio_comm_poll(p->comm);
+        if (cio_op_progress(p->op))
+            conclude(p);
+    }
+}
+
 static int poll(void *state, MPI_Status * status)
 {
-    pending *p = state;
-
+    (void) state;
     (void) status;
-    if (p->done)
-        return MPI_SUCCESS;
-    cio_comm_poll(p->comm);
-    if (cio_op_progress(p->op))
-        conclude(p);
+    progress_all();
     return MPI_SUCCESS;
 }
 
 static int wait_all(int count, void **states, double timeout, MPI_Status * status)
 {
     (void) timeout;
+    (void) status;
     for (int i = 0; i < count; i++)
         while (!((pending *) states[i])->done)
-            poll(states[i], status);
+            progress_all();
     return MPI_SUCCESS;
 }
 
@@ -125,8 +175,9 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
-    p->offset = p->req.start / fd->etype_size;
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
+    p->next = under_way;
+    under_way = p;
     fd->async_count++;
     *error_code = MPIX_Grequest_start(query, release, cancel, poll, wait_all, p, request);
     p->request = *request;

@@ -3,6 +3,7 @@
 #include "ad_tam.h"
 #include "adio_cb_config_list.h"
 #include "plan/choose.h"
+#include "port/log.h"
 
 /* Rank 0 has the processor names from the open; everybody gets the numbers of their nodes. */
 static int map_nodes(ADIO_File fd, int *node_of)
@@ -109,7 +110,7 @@ static int make_grouping(ADIO_File fd)
     return 0;
 }
 
-int ADIOI_TAM_Prepare(ADIO_File fd)
+void ADIOI_TAM_Prepare(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int rc = make_nodes(fd);
@@ -118,7 +119,11 @@ int ADIOI_TAM_Prepare(ADIO_File fd)
         rc = make_grouping(fd);
     if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->store == NULL)
         rc = ADIOI_TAM_Store_create(fd, &layer->store);
-    return rc;
+    if (rc == 0)
+        return;
+    cio_log(CIO_LOG_NOTICE, "file %s: cannot prepare for collective calls: %s", fd->filename,
+            strerror(-rc));
+    MPI_Abort(fd->comm, 1);
 }
 
 void ADIOI_TAM_Segment_free(struct cio_segment *segment)

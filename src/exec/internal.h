@@ -65,7 +65,7 @@ static inline int cio_op_tag(const struct cio_op *op, enum cio_tag tag)
     return op->set.tag + (int)tag;
 }
 
-/* A message of one part; a failure to start it is kept as the operation's error. */
+/* A message that is waited for; a failure to start it is kept as the operation's error. */
 void cio_op_send(struct cio_op *op, const void *buf, int64_t len, int dest, enum cio_tag tag,
                  struct cio_req *req);
 void cio_op_recv(struct cio_op *op, void *buf, int64_t size, int source, enum cio_tag tag,

@@ -14,6 +14,9 @@
 #include "plan/bits.h"
 #include "port/log.h"
 
+/* Windows of this many pieces are merged by all members, each its part. */
+#define SHARED_MERGE 500000
+
 /* Unit messages in flight from one leader. */
 #define IN_FLIGHT 16
 
@@ -359,6 +362,29 @@ static void count_parts(struct cio_leader *l, int64_t cut)
     l->parts = u->last ? 0 : u->part + 1;
 }
 
+static int64_t window_pieces(struct cio_leader *l)
+{
+    struct cio_unit *u = cio_board_units(l->board);
+    int64_t pieces = 0;
+
+    for (int64_t i = 0; i < l->board->nunits; i++)
+        pieces += u[i].pieces;
+    return pieces;
+}
+
+/* Merges all of it, where asking the members would take longer, or they do not see the board. */
+static void merge_alone(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    double t = cio_now();
+
+    for (int i = 0; i < l->k; i++)
+        cio_board_merge(l->board, &op->rounds, i, op->env.alloc);
+    op->stats.time[CIO_TIME_MERGE] += cio_now() - t;
+}
+
+static void after_merge(struct cio_op *op);
+
 /* The window ends where the first member had to stop. */
 static void begin_window(struct cio_op *op)
 {
@@ -372,11 +398,14 @@ static void begin_window(struct cio_op *op)
     cio_board_list(l->board, &op->rounds, l->end);
     count_parts(l, cut);
     cio_count_add(&op->stats, CIO_COUNT_WINDOWS, 1);
+    if (by_message(l) || window_pieces(l) < SHARED_MERGE) {
+        merge_alone(op);
+        after_merge(op);
+        return;
+    }
     l->step = STEP_MERGE;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE, .place = l->end};
+    l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE};
     tell_members(op);
-    for (int i = 1; by_message(l) && i < l->k; i++)
-        cio_board_merge(l->board, &op->rounds, i, op->env.alloc);
 }
 
 static void note_units(struct cio_op *op)
@@ -395,7 +424,7 @@ static void begin_copy(struct cio_op *op)
 
     l->step = STEP_COPY;
     l->stream_member = 0;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY};
+    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY, .place = l->end};
     tell_members(op);
 }
 

@@ -95,16 +95,11 @@ static void attach(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *
         describe(op, out);
 }
 
-static void merge(struct cio_op *op, const struct cio_ctl *in)
+static void merge(struct cio_op *op)
 {
-    struct cio_member *m = &op->member;
     double t = cio_now();
 
-    m->place = in->place;
-    if (alone(op))
-        cio_area_truncate(&m->area, in->place);
-    else
-        cio_board_merge(m->board, &op->rounds, op->env.team->my_member, op->env.alloc);
+    cio_board_merge(op->member.board, &op->rounds, op->env.team->my_member, op->env.alloc);
     op->stats.time[CIO_TIME_MERGE] += cio_now() - t;
 }
 
@@ -131,14 +126,13 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
         break;
     case CIO_CTL_MERGE:
         out->kind = CIO_CTL_MERGED;
-        merge(op, in);
+        merge(op);
         break;
     case CIO_CTL_COPY:
         out->kind = CIO_CTL_COPIED;
-        if (in->error == 0)
-            copy(op);
-        if (!alone(op))
-            describe(op, out);
+        op->member.place = in->place;
+        copy(op);
+        describe(op, out);
         break;
     case CIO_CTL_FINAL:
         if (in->error != 0)
@@ -188,7 +182,7 @@ static void answer(struct cio_op *op)
 
     cio_op_send(op, &m->out, sizeof(m->out), leader_rank(op), CIO_TAG_UP, &m->out_req[0]);
     m->step = CIO_MEMBER_SEND;
-    if (!alone(op) || m->memory == NULL || m->out.error != 0 || m->in.kind == CIO_CTL_MERGE)
+    if (!alone(op) || m->memory == NULL || m->out.error != 0)
         return;
     if (m->out.dir > 0)
         send_payload(op, m->area.dir, (m->out.dir + 1) * (int64_t)sizeof(*m->area.dir),
@@ -200,12 +194,15 @@ static void answer(struct cio_op *op)
 }
 
 /* Without shared memory the window's bytes go by message, before (read) or after the copy. */
-static int needs_payload(const struct cio_op *op)
+static int needs_payload(struct cio_op *op)
 {
-    const struct cio_member *m = &op->member;
+    struct cio_member *m = &op->member;
 
-    return m->in.kind == CIO_CTL_COPY && alone(op) && m->in.error == 0 &&
-           cio_area_bytes(&m->area) > 0;
+    if (m->in.kind != CIO_CTL_COPY || !alone(op))
+        return 0;
+    m->place = m->in.place;
+    cio_area_truncate(&m->area, m->place);
+    return cio_area_bytes(&m->area) > 0;
 }
 
 static void begin_payload(struct cio_op *op)

@@ -43,8 +43,7 @@ void cio_op_free(struct cio_op *op, void *p, int64_t size)
 void cio_op_send(struct cio_op *op, const void *buf, int64_t len, int dest, enum cio_tag tag,
                  struct cio_req *req)
 {
-    struct cio_iov iov = {buf, len};
-    int rc = cio_comm_send(op->env.comm, &iov, 1, dest, cio_op_tag(op, tag), req);
+    int rc = cio_comm_post(op->env.comm, buf, len, dest, cio_op_tag(op, tag), req);
 
     if (rc != 0)
         cio_op_fail(op, rc);

@@ -45,9 +45,9 @@ enum cio_ctl_kind {
     CIO_CTL_HELLO,  /* up: room that the whole request would need (ext, dir, data) */
     CIO_CTL_ATTACH, /* down: the segment (name, size; none: messages) and what fits (ext, dir, data) */
     CIO_CTL_READY,  /* up: pieces up to `place` are described (ext, dir entries), or an error */
-    CIO_CTL_MERGE,  /* down: the window ends at `place` */
+    CIO_CTL_MERGE,  /* down: merge your part of the window; left out where the leader does it all */
     CIO_CTL_MERGED, /* up */
-    CIO_CTL_COPY,   /* down: copy in (write) or out (read) */
+    CIO_CTL_COPY,   /* down: the window ends at `place`: copy in (write) or out (read) */
     CIO_CTL_COPIED, /* up: done; pieces of the next window up to `place` are described */
     CIO_CTL_FINAL   /* down: the outcome */
 };

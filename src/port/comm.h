@@ -25,6 +25,8 @@ struct cio_req {
     int slot;      /* the port's own: where it keeps it */
 };
 
+enum cio_send_mode { CIO_SEND_SYNCHRONOUS, CIO_SEND_PLAIN };
+
 struct cio_iov {
     const void *base;
     int64_t len;
@@ -43,7 +45,7 @@ struct cio_comm {
 
 struct cio_comm_ops {
     int (*send)(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,
-                struct cio_req *req);
+                enum cio_send_mode mode, struct cio_req *req);
     int (*recv)(struct cio_comm *comm, void *buf, int64_t size, int source, int tag,
                 struct cio_req *req);
     int (*reduce)(struct cio_comm *comm, const struct cio_reduction *in, struct cio_reduction *out,
@@ -62,7 +64,19 @@ struct cio_comm_ops {
 static inline int cio_comm_send(struct cio_comm *comm, const struct cio_iov *iov, int niov,
                                 int dest, int tag, struct cio_req *req)
 {
-    return comm->ops->send(comm, iov, niov, dest, tag, req);
+    return comm->ops->send(comm, iov, niov, dest, tag, CIO_SEND_SYNCHRONOUS, req);
+}
+
+/*
+ * The same for a short message that the receiver already waits for, or has room for: done may mean
+ * only that the buffer can be used again. Saves the answer that a synchronous send needs.
+ */
+static inline int cio_comm_post(struct cio_comm *comm, const void *buf, int64_t len, int dest,
+                                int tag, struct cio_req *req)
+{
+    struct cio_iov iov = {buf, len};
+
+    return comm->ops->send(comm, &iov, 1, dest, tag, CIO_SEND_PLAIN, req);
 }
 
 /* Starts a receive of at most `size` bytes; a longer message is an error (-EMSGSIZE). */

@@ -183,7 +183,7 @@ static void message_end(struct message *m)
 }
 
 static int mpi_send(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,
-                    struct cio_req *req)
+                    enum cio_send_mode mode, struct cio_req *req)
 {
     struct port *port = port_of(comm);
     struct message m;
@@ -195,8 +195,8 @@ static int mpi_send(struct cio_comm *comm, const struct cio_iov *iov, int niov, 
         rc = message_begin(&m, iov, niov);
     if (rc < 0)
         return rc;
-    rc = error_of(
-        MPI_Issend(m.base, m.count, m.type, dest, tag, port->mpi, &port->requests[port->active]));
+    rc = error_of((mode == CIO_SEND_PLAIN ? MPI_Isend : MPI_Issend)(
+        m.base, m.count, m.type, dest, tag, port->mpi, &port->requests[port->active]));
     message_end(&m);
     if (rc == 0)
         activate(port, req, m.copy, 0);
@@ -235,6 +235,15 @@ static void join_words(void *in, void *inout, int *n, MPI_Datatype *type)
         cio_reduction_join((struct cio_reduction *)inout + i, (struct cio_reduction *)in + i);
 }
 
+/* Two trees: fewer messages than MPI_Allreduce, which sends some from every rank in every step. */
+static int blocking_reduce(struct port *port, const struct cio_reduction *in,
+                           struct cio_reduction *out)
+{
+    int rc = error_of(MPI_Reduce(in, out, 1, port->words, port->join, 0, port->mpi));
+
+    return rc == 0 ? error_of(MPI_Bcast(out, 1, port->words, 0, port->mpi)) : rc;
+}
+
 static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
                       struct cio_reduction *out, struct cio_req *req)
 {
@@ -243,7 +252,7 @@ static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
 
     req->state = CIO_REQ_IDLE;
     if (port->may_block) {
-        rc = error_of(MPI_Allreduce(in, out, 1, port->words, port->join, port->mpi));
+        rc = blocking_reduce(port, in, out);
         if (rc == 0) {
             cio_req_begin(req);
             port->ready = req;

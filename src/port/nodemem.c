@@ -20,6 +20,9 @@
 #define RESERVE_STEP ((int64_t)1 << 20)
 #define NAME_TRIES 100
 
+/* Up to here all pages are mapped at once: a rank touches most of them, and each fault costs more. */
+#define POPULATE_MAX ((int64_t)32 << 20)
+
 /* Process, time, and an address of this process, which is random itself. */
 static void choose_name(struct cio_nodemem *m)
 {
@@ -74,7 +77,8 @@ static int reserve(int fd, int64_t size)
 
 static int map(int fd, int64_t size, struct cio_nodemem *m)
 {
-    void *base = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int populate = size <= POPULATE_MAX ? MAP_POPULATE : 0;
+    void *base = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED | populate, fd, 0);
 
     if (base == MAP_FAILED)
         return -errno;

@@ -4,7 +4,7 @@
  * status, and of reads a checksum of the whole buffer. Each case leaves a file. Output and files
  * must be the same under every MPI-IO implementation.
  *
- * Usage: data DIR [PATTERN]      only cases whose name contains PATTERN
+ * Usage: data DIR [K/N [PATTERN]]      only case K of every N, and if its name contains PATTERN
  */
 #include "gather.h"
 
@@ -406,10 +406,15 @@ static void run_case(int view, int call, int who, const char *pattern)
 
 int main(int argc, char **argv)
 {
+    int k = 0, n = 1, number = 0;
+
     begin(argc, argv);
+    if (argc > 2)
+        CHECK(sscanf(argv[2], "%d/%d", &k, &n) == 2 && n > 0);
     for (int view = 0; view < COUNT(views); view++)
         for (int call = 0; call < COUNT(calls); call++)
             for (int who = 0; who < COUNT(partakers); who++)
-                run_case(view, call, who, argc > 2 ? argv[2] : "");
+                if (number++ % n == k)
+                    run_case(view, call, who, argc > 3 ? argv[3] : "");
     return end();
 }

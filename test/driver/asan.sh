@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# The programs of this folder with a preload library that AddressSanitizer watches. Sourced by run.
+#
+# Any error is a failure; of leaks, only those with ADIOI_TAM or cio_ in their stack: MPICH's own are
+# not ours.
+
+asan_environment=()
+
+prepare_asan() {
+    local runtime
+    runtime=$(gcc -print-file-name=libasan.so)
+    asan_environment=(-genv LD_PRELOAD "$(realpath "$runtime") $asan_lib"
+        -genv ASAN_OPTIONS "log_path=$scratch/asan.log:detect_leaks=1:exitcode=0:halt_on_error=1:fast_unwind_on_malloc=0")
+}
+
+# Leaks are blocks of lines, divided by empty ones.
+our_leaks() {
+    cat "$scratch"/asan.log.* 2>/dev/null | awk -v RS= '/ leak of / && /ADIOI_TAM|cio_/'
+}
+
+clean() { # HINTS PROGRAM ARGUMENTS...
+    local status=0 leaks
+    rm -f "$scratch"/asan.log.*
+    launch asan 4 "$@" || status=$?
+    if grep -h -A 30 'ERROR: AddressSanitizer' "$scratch"/asan.log.* 2>/dev/null; then return 1; fi
+    leaks=$(our_leaks)
+    [ -z "$leaks" ] || { printf '%s\n' "$leaks" | head -n 40; return 1; }
+    return $status
+}
+
+# The library must be ours, and watched.
+watched() {
+    clean 'romio_tam enable' info "$file" >"$scratch/o" || { cat "$scratch/o"; return 1; }
+    grep -q 'romio_filesystem_type=TAM over' "$scratch/o" && nm -D "$asan_lib" | grep -q __asan_init
+}
+
+clean_data() { # K/N TRANSPORT
+    clean "romio_tam enable
+cb_buffer_size 65536
+romio_tam_transport $2" data "$scratch/files" "$1"
+}
+
+test_asan() {
+    local transport
+    [ -n "$asan_lib" ] || { test_case asan skip "no --asan-lib"; return; }
+    prepare_asan
+    TIMEOUT=180
+    test_case asan.watched watched
+    test_case asan.info clean '' info "$scratch/files/file" 'open:*:romio_tam=xyz' 'view:1:romio_tam=enable' 'info:*:cb_domain=even'
+    test_case asan.two_files clean 'cb_buffer_size 65536' two_files "$scratch/files/file"
+    test_case asan.many_open clean 'romio_tam enable' many_open "$scratch/files/file"
+    test_case asan.delete clean '' delete "$scratch/files/file" tam: tam:ufs: lustre_pipe:
+    test_case asan.missing_file clean 'romio_tam enable' io_errors "$scratch/files/none" r
+    test_case asan.tam_missing_file clean '' io_errors "tam:$scratch/files/none" r
+    test_case asan.full_disk asan_full_disk
+    for transport in shm p2p; do
+        test_case "asan.data.$transport" clean_data 2/9 $transport
+    done
+}
+
+asan_full_disk() {
+    need_root || return
+    disk_options=size=1m
+    clean 'romio_tam enable' io_errors "$scratch/disk/file" w 512
+    local status=$?
+    disk_options=
+    return $status
+}

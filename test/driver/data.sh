@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# The same collective calls under ours and stock: what they print and leave must be equal. Sourced by run.
+
+# Which cases of data.c: a fifth, another one each time.
+turn=0
+next_part() {
+    [ -z "$full" ] || { part=0/1; return; }
+    part=$((turn % 5))/5
+    turn=$((turn + 1))
+}
+
+run_data() { # SIDE LAYOUT HINTS
+    rm -rf "$scratch/data.$1"
+    mkdir "$scratch/data.$1"
+    launch "$1" "$2" "$3" data "$scratch/data.$1" "$part" >"$scratch/$1.out" 2>"$scratch/$1.err" ||
+        { echo "$1 failed with $?"; tail -n 5 "$scratch/$1.err"; tail -n 5 "$scratch/$1.out"; return 1; }
+}
+
+compare_data() { # LAYOUT HINTS
+    case $1 in 3x3*) enter_cluster || return ;; esac
+    echo "cases $part, hints: $2"
+    run_data stock "$1" '' && run_data ours "$1" "$2" || return 1
+    equal "$scratch/stock.out" "$scratch/ours.out" && diff -r "$scratch/data.stock" "$scratch/data.ours"
+    local status=$?
+    rm -rf "$scratch"/data.*
+    return $status
+}
+
+test_data() {
+    local layout transport aggrs
+    TIMEOUT=120
+    for layout in 4 7 3x3 3x3-cyclic; do
+        for transport in shm p2p; do
+            for aggrs in 1 2; do
+                next_part
+                test_case "data.$layout.$transport.$aggrs" compare_data $layout "romio_tam enable
+cb_buffer_size 65536
+romio_tam_transport $transport
+romio_tam_aggrs_per_node $aggrs"
+            done
+        done
+        next_part
+        test_case "data.$layout.default" compare_data $layout ''
+        test_case "data.$layout.disable" compare_data $layout 'romio_tam disable'
+    done
+}

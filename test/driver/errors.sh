@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# Tests of bad input: our error classes are stock's, on every rank, and nothing hangs. Sourced by run.
+
+modes='default enable disable'
+mode_hints() { [ "$1" = default ] || echo "romio_tam $1"; }
+
+# What a program printed of error classes, and how it ended, in a file of the side.
+classes_of() { # SIDE HINTS PROGRAM ARGUMENTS...
+    local side=$1 status=0
+    shift
+    rm -f "$file"
+    launch "$side" 4 "$@" >"$scratch/$side.out" 2>"$scratch/$side.err" || status=$?
+    { grep -E '^[a-zA-Z_0-9 ]+: ' "$scratch/$side.out"; echo "exit $status"; } >"$scratch/$side.classes"
+}
+
+# Two sides give the same classes. Where stock hangs or dies too, nothing can be asked of ours.
+same_as_stock() { # HINTS-OF-OURS HINTS-OF-STOCK PROGRAM ARGUMENTS...
+    local ours=$1 theirs=$2
+    shift 2
+    classes_of stock "$theirs" "$@"
+    classes_of ours "$ours" "$@"
+    if equal "$scratch/stock.classes" "$scratch/ours.classes"; then
+        has_line "$scratch/ours.classes" 'exit 0' || skip "stock fails in the same way: $(tail -n 1 "$scratch/stock.classes")"
+        return
+    fi
+    tail -n 5 "$scratch/ours.err"
+    return 1
+}
+
+one_hint() { # WHEN RANK NAME VALUE
+    same_as_stock '' '' info "$file" "$1:$2:$3=$4"
+}
+
+nonsense_in_file() { # NAME VALUE
+    same_as_stock "$1 $2" "$1 $2" io_errors "$file" w 16
+}
+
+long_text() { printf '%*s' 10000 '' | tr ' ' 9; }
+
+our_hint_differs() { # WHEN CALL
+    classes_of ours '' info "$file" "$1:2:romio_tam_aggrs_per_node=2"
+    has_line "$scratch/ours.classes" "$2: NOT_SAME NOT_SAME NOT_SAME NOT_SAME" &&
+        has_line "$scratch/ours.classes" 'as rank 0: yes yes yes yes' && has_line "$scratch/ours.classes" 'exit 0'
+}
+
+# A file that cannot be opened or written, in each mode.
+impossible() { # MODE DISK-OPTIONS PROGRAM-ARGUMENTS...
+    local hints
+    hints=$(mode_hints "$1")
+    disk_options=$2
+    shift 2
+    [ -z "$disk_options" ] || need_root || return
+    same_as_stock "$hints" '' io_errors "$@"
+}
+
+# Stock tells of a full disk on the aggregators only; the engine on all ranks.
+full_disk_known_to_all() { # MODE
+    disk_options=size=1m
+    need_root || return
+    classes_of ours "$(mode_hints "$1")" io_errors "$scratch/disk/file" w 512
+    has_line "$scratch/ours.classes" 'write_all: NO_SPACE NO_SPACE NO_SPACE NO_SPACE' &&
+        has_line "$scratch/ours.classes" 'close: ok ok ok ok' && has_line "$scratch/ours.classes" 'exit 0'
+}
+
+test_nonsense() {
+    local name value
+    for name in cb_buffer_size cb_nodes $(cut -d= -f1 "$here/hints.expected"); do
+        for value in '' -5 1180591620717411303424 "$(long_text)"; do
+            test_case "bad.info.$name=${value:0:12}" one_hint open '*' "$name" "$value"
+            test_case "bad.file.$name=${value:0:12}" nonsense_in_file "$name" "$value"
+        done
+    done
+}
+
+test_differing() {
+    test_case differ.view our_hint_differs view set_view
+    test_case differ.info our_hint_differs info set_info
+    for when in open view info; do
+        test_case "differ.$when.cb_buffer_size" one_hint $when 1 cb_buffer_size 8192
+        test_case "differ.$when.cb_nodes" one_hint $when 1 cb_nodes 2
+        test_case "differ.$when.romio_cb_write" one_hint $when 1 romio_cb_write enable
+    done
+    test_case differ.open.one_rank_only one_hint open 3 romio_tam_aggrs_per_node 2
+}
+
+test_impossible() {
+    local mode
+    for mode in $modes; do
+        test_case "error.missing_file.$mode" impossible "$mode" '' "$scratch/files/none" r
+        test_case "error.missing_folder.$mode" impossible "$mode" '' "$scratch/files/none/file" w
+        test_case "error.empty_name.$mode" impossible "$mode" '' '' w
+        test_case "error.read_only.$mode" impossible "$mode" ro "$scratch/disk/file" w
+        disk_options=
+    done
+    for mode in default enable; do test_case "error.full_disk.$mode" full_disk_known_to_all "$mode"; done
+    test_case error.full_disk.disable impossible disable size=1m "$scratch/disk/file" w 512
+    disk_options=
+}
+
+test_errors() {
+    test_nonsense
+    test_differing
+    test_impossible
+}
