@@ -31,6 +31,7 @@ TESTS +=                              \
     test/port/test_map                \
     test/port/test_nodemem            \
     test/port/test_store              \
+    test/exec/test_faults              \
     test/exec/test_random
 
 ## not run by `make check`: a microbenchmark, and one that needs mpiexec

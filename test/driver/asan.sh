@@ -54,7 +54,7 @@ test_asan() {
     test_case asan.tam_missing_file clean '' io_errors "tam:$scratch/files/none" r
     test_case asan.full_disk asan_full_disk
     for transport in shm p2p; do
-        test_case "asan.data.$transport" clean_data 2/9 $transport
+        test_case "asan.data.$transport" clean_data 3/11 $transport
     done
 }
 

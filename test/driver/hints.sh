@@ -63,8 +63,8 @@ bad_values() { # VALUE
     launch ours 4 '' info "$file" "${arguments[@]}" >"$scratch/o" 2>"$scratch/e" || return
     has_line "$scratch/o" 'open: ok ok ok ok' && has_line "$scratch/o" 'set_view: ok ok ok ok' || return
     for name in $names; do
-        has_line "$scratch/o" "hint $(grep "^$name=" "$here/hints.expected")" &&
-            [ "$(grep -cF "file $file: hint $name: value \"$1\" ignored" "$scratch/e")" -eq 1 ] ||
+        has_line "$scratch/o" "hint $(grep "^$name=" "$here/hints.expected")" || return
+        [ "$(grep -cF "file $file: hint $name: value \"$1\" ignored" "$scratch/e")" -eq 1 ] ||
             { echo "$name: not one line on stderr:"; cat "$scratch/e"; return 1; }
     done
     [ "$(wc -l <"$scratch/e")" -eq "$(wc -w <<<"$names")" ] || { cat "$scratch/e"; return 1; }
