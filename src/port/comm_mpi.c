@@ -13,6 +13,7 @@
 #include "port/comm_mpi.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -349,17 +350,15 @@ static int mpi_poll(struct cio_comm *comm)
  */
 static int wait_any(struct port *port)
 {
-    const int busy = 20;
-    long pause = 20000; /* nanoseconds */
+    const int busy = 100;
+    const struct timespec pause = {0, 50000};
     int done = 0;
 
     for (int i = 0; done == 0 && port->active > 0; i++) {
-        if (i >= busy) {
-            struct timespec t = {0, pause};
-
-            nanosleep(&t, NULL);
-            pause = pause < 500000 ? 2 * pause : pause;
-        }
+        if (i < busy)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
         done = mpi_poll(&port->comm);
     }
     return done;
