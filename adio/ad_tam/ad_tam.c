@@ -82,7 +82,6 @@ static void put_layer(ADIO_File fd, int forced)
     layer->fns = *fd->fns;
     layer->fns.fsname = layer->fsname;
     layer->fns.ADIOI_xxx_SetInfo = ADIOI_TAM_SetInfo;
-    layer->fns.ADIOI_xxx_OpenColl = ADIOI_TAM_OpenColl;
     layer->fns.ADIOI_xxx_IwriteStridedColl = ADIOI_TAM_IwriteStridedColl;
     layer->fns.ADIOI_xxx_IreadStridedColl = ADIOI_TAM_IreadStridedColl;
     layer->fns.ADIOI_xxx_WriteStridedColl = ADIOI_TAM_WriteStridedColl;

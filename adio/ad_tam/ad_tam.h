@@ -36,11 +36,12 @@ typedef struct ADIOI_TAM_File {
     ADIOI_Fns fns;              /* first: fd->fns points here */
     ADIOI_Fns *below;           /* table of the driver underneath */
     char *fsname;               /* names both drivers */
+    int agreed;                 /* all ranks are known to have the same hints */
     int forced;                 /* opened as tam:, or ROMIO_FSTYPE_FORCE=tam: */
     struct cio_hints hints;     /* effective values, the same on every rank */
     unsigned int warned;        /* rows of the hint table already complained about */
 
-    struct cio_nodes *nodes;    /* made at open */
+    struct cio_nodes *nodes;    /* made when hints are set after open, or at a collective call */
 
     ADIOI_TAM_Grouping *grouping;       /* the newest */
     struct cio_store *store;    /* made at the first collective call */
@@ -55,14 +56,21 @@ static inline ADIOI_TAM_File *ADIOI_TAM_File_of(ADIO_File fd)
 
 /*
  * SetInfo slot: lets the driver below take its hints, then takes ours and puts the effective value
- * of every one into fd->info. Collective. Values that differ between ranks give MPI_ERR_NOT_SAME on
- * all of them, and rank 0's are used.
+ * of every one into fd->info. At open that is all, so that opening costs no communication. Later
+ * (set_view, set_info) it is collective: values that differ between ranks give MPI_ERR_NOT_SAME on
+ * all of them (which ROMIO drops in set_view), and rank 0's are used.
  */
 void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
 
+/* Whether all ranks have the same hints; if not, all of them get those of rank 0. Collective. */
+int ADIOI_TAM_Agree(ADIO_File fd);
+
+/* Makes the node map, if there is none and it may be needed. Collective the first time. */
+void ADIOI_TAM_Map_nodes(ADIO_File fd);
+
 /*
- * What a collective call works with: node map, groups, store. Collective the first time. Without
- * memory for them it ends the job, as ROMIO does, since other ranks would wait for ever.
+ * What a collective call works with besides: groups, store. Without memory for them it ends the
+ * job, as ROMIO does, since other ranks would wait for ever.
  */
 void ADIOI_TAM_Prepare(ADIO_File fd);
 /* Frees all of it, because the file is closed. */
@@ -108,8 +116,7 @@ void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 /* The MPI error code, with the right class, of a negative errno. */
 int ADIOI_TAM_Error_code(ADIO_File fd, int error);
 
-/* Slots. Opening also makes the node map, so that no later call needs to. */
-void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code);
+/* Slots. */
 void ADIOI_TAM_IwriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                                  MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                  ADIO_Request * request, int *error_code);

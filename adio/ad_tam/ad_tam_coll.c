@@ -4,6 +4,8 @@
 #include "port/comm_mpi.h"
 #include "port/log.h"
 
+#include <unistd.h>
+
 /* Tags of the engine on the file's communicator; ROMIO itself uses small ones. */
 #define FIRST_TAG 1024
 #define TAG_GROUPS 512
@@ -24,10 +26,15 @@ int ADIOI_TAM_Is_served(ADIO_File fd, int write)
     int size;
 
     MPI_Comm_size(fd->comm, &size);
-    if (size == 1 || !ADIOI_TAM_Is_wanted(layer))
+    if (size == 1)
+        return 0;
+    if (!layer->agreed)
+        ADIOI_TAM_Agree(fd);
+    if (!ADIOI_TAM_Is_wanted(layer))
         return 0;
     if (cb == ADIOI_HINT_DISABLE || fd->atomicity || fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return 0;
+    ADIOI_TAM_Map_nodes(fd);
     ADIOI_TAM_Prepare(fd);
     return layer->forced || layer->hints.tam == CIO_ENABLE || !is_flat(layer);
 }
@@ -92,6 +99,14 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd)
     return error_code == MPI_SUCCESS ? 0 : -EIO;
 }
 
+/* More ranks of this file on my node than it has cores. */
+static int is_crowded(const ADIOI_TAM_File * layer)
+{
+    int node = layer->nodes->node[layer->grouping->team->rank];
+
+    return cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm)
 {
@@ -104,14 +119,16 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
         .segment = segment != NULL ? segment : &layer->grouping->segment
     };
     struct cio_op *op = NULL;
-    int may_block = segment == NULL;
+    unsigned mode = is_crowded(layer) ? CIO_MPI_CROWDED : 0;
 
     choose_settings(fd, &set);
-    if (!may_block) {
+    if (segment == NULL) {
+        mode |= CIO_MPI_BLOCKING;
+    } else {
         set.tam = CIO_ENABLE;
         set.once = 1;
     }
-    if (cio_comm_mpi_create(fd->comm, may_block, &env.comm) == 0)
+    if (cio_comm_mpi_create(fd->comm, mode, &env.comm) == 0)
         op = cio_op_start(&env, &set, req);
     if (op == NULL) {
         cio_log(CIO_LOG_NOTICE, "file %s: no memory to take part in a collective call",

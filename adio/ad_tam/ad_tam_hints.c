@@ -31,41 +31,56 @@ static void take_hints(ADIO_File fd, MPI_Info info)
     }
 }
 
-/* Whether all ranks have the same hints; if not, all of them get those of rank 0. */
-static int agree(ADIO_File fd)
+static void publish(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    char room[CIO_HINT_NUMBER_MAX];
+    size_t rows;
+    const struct cio_hint *table = cio_hint_table(&rows);
+
+    for (size_t i = 0; i < rows; i++) {
+        const char *value = cio_hint_text(&table[i], &layer->hints, room);
+
+        if (value != NULL)
+            ADIOI_Info_set(fd->info, (char *) table[i].name, (char *) value);
+    }
+}
+
+int ADIOI_TAM_Agree(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
     int64_t mine[2] = { digest, -digest }, least[2];
+    int rank;
 
+    layer->agreed = 1;
     MPI_Allreduce(mine, least, 2, MPI_INT64_T, MPI_MIN, fd->comm);
     if (least[0] == -least[1])
         return 1;
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0)
+        cio_log(CIO_LOG_NOTICE, "file %s: hints differ between ranks: those of rank 0 are used",
+                fd->filename);
     MPI_Bcast(&layer->hints, sizeof(layer->hints), MPI_BYTE, 0, fd->comm);
+    publish(fd);
     return 0;
-}
-
-static void publish(ADIO_File fd)
-{
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    char value[CIO_HINT_VALUE_MAX];
-    size_t rows;
-    const struct cio_hint *table = cio_hint_table(&rows);
-
-    for (size_t i = 0; i < rows; i++)
-        if (cio_hint_print(&table[i], &layer->hints, value))
-            ADIOI_Info_set(fd->info, (char *) table[i].name, value);
 }
 
 void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
 {
     static char myname[] = "ADIOI_TAM_SETINFO";
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int opening = !fd->hints->initialized;
+    uint64_t before = opening ? 0 : cio_hints_digest(&layer->hints);
 
     (*layer->below->ADIOI_xxx_SetInfo) (fd, users_info, error_code);
     if (users_info != MPI_INFO_NULL)
         take_hints(fd, users_info);
-    if (!agree(fd) && *error_code == MPI_SUCCESS)
+    if (opening || cio_hints_digest(&layer->hints) != before)
+        publish(fd);
+    if (opening)
+        return;
+    if (!ADIOI_TAM_Agree(fd) && *error_code == MPI_SUCCESS)
         MPIO_ERR_CREATE_CODE_INFO_NOT_SAME(myname, "romio_tam, cb_* or tcio_*", error_code);
-    publish(fd);
+    ADIOI_TAM_Map_nodes(fd);
 }

@@ -158,6 +158,12 @@ static int wait_all(int count, void **states, double timeout, MPI_Status * statu
     return MPI_SUCCESS;
 }
 
+/* What must be agreed on has been: by an earlier call, which all ranks made too. */
+static int is_ready(ADIO_File fd)
+{
+    return ADIOI_TAM_File_of(fd)->agreed && ADIOI_TAM_File_of(fd)->nodes != NULL;
+}
+
 /* Starts the engine; 0 if the driver below must serve the call. */
 static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Request * request,
@@ -166,7 +172,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     pending *p;
     int rc;
 
-    if (ADIOI_TAM_File_of(fd)->nodes == NULL || !ADIOI_TAM_Is_served(fd, write))
+    if (!is_ready(fd) || !ADIOI_TAM_Is_served(fd, write))
         return 0;
     p = ADIOI_Calloc(1, sizeof(*p));
     p->fd = fd;

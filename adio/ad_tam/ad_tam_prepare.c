@@ -27,8 +27,6 @@ static int make_nodes(ADIO_File fd)
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int *node_of, size, rc;
 
-    if (layer->nodes != NULL)
-        return 0;
     MPI_Comm_size(fd->comm, &size);
     node_of = ADIOI_Malloc(size * sizeof(int));
     rc = map_nodes(fd, node_of);
@@ -38,15 +36,24 @@ static int make_nodes(ADIO_File fd)
     return rc;
 }
 
-void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code)
+static void give_up(ADIO_File fd, int rc)
+{
+    cio_log(CIO_LOG_NOTICE, "file %s: cannot prepare for collective calls: %s", fd->filename,
+            strerror(-rc));
+    MPI_Abort(fd->comm, 1);
+}
+
+void ADIOI_TAM_Map_nodes(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int size;
+    int size, rc;
 
     MPI_Comm_size(fd->comm, &size);
-    if (size > 1 && ADIOI_TAM_Is_wanted(layer))
-        make_nodes(fd);
-    (*layer->below->ADIOI_xxx_OpenColl) (fd, rank, access_mode, error_code);
+    if (size == 1 || layer->nodes != NULL || !ADIOI_TAM_Is_wanted(layer))
+        return;
+    rc = make_nodes(fd);
+    if (rc != 0)
+        give_up(fd, rc);
 }
 
 static int most_ranks(const struct cio_nodes *nodes)
@@ -113,17 +120,12 @@ static int make_grouping(ADIO_File fd)
 void ADIOI_TAM_Prepare(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int rc = make_nodes(fd);
+    int rc = make_grouping(fd);
 
-    if (rc == 0)
-        rc = make_grouping(fd);
     if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->store == NULL)
         rc = ADIOI_TAM_Store_create(fd, &layer->store);
-    if (rc == 0)
-        return;
-    cio_log(CIO_LOG_NOTICE, "file %s: cannot prepare for collective calls: %s", fd->filename,
-            strerror(-rc));
-    MPI_Abort(fd->comm, 1);
+    if (rc != 0)
+        give_up(fd, rc);
 }
 
 void ADIOI_TAM_Segment_free(struct cio_segment *segment)

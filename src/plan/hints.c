@@ -212,8 +212,9 @@ void cio_hints_init(struct cio_hints *h)
     for (size_t i = 0; i < TABLE_LENGTH; i++) {
         const char *value = table[i].inert != NULL ? table[i].inert : table[i].initial;
 
-        if (value == NULL)
-            continue;
+        if (value == NULL || (table[i].words[0] != NULL && table[i].kind != CIO_HINT_TEXT &&
+                              strcmp(value, table[i].words[0]) == 0))
+            continue; /* which is 0 */
         if (table[i].kind == CIO_HINT_TEXT)
             store_text(&table[i], value, h);
         else
@@ -221,21 +222,18 @@ void cio_hints_init(struct cio_hints *h)
     }
 }
 
-int cio_hint_print(const struct cio_hint *hint, const struct cio_hints *h, char *value)
+const char *cio_hint_text(const struct cio_hint *hint, const struct cio_hints *h, char *room)
 {
     const char *field = (const char *)h + hint->field;
     int64_t v;
 
-    if (hint->kind == CIO_HINT_TEXT) {
-        memcpy(value, field, CIO_HINT_VALUE_MAX);
-        return value[0] != '\0';
-    }
+    if (hint->kind == CIO_HINT_TEXT)
+        return field[0] != '\0' ? field : NULL;
     memcpy(&v, field, sizeof(v));
     if (hint->kind == CIO_HINT_CHOICE || (v == 0 && hint->words[0] != NULL))
-        snprintf(value, CIO_HINT_VALUE_MAX, "%s", hint->words[v]);
-    else
-        snprintf(value, CIO_HINT_VALUE_MAX, "%" PRId64, v);
-    return 1;
+        return hint->words[v];
+    snprintf(room, CIO_HINT_NUMBER_MAX, "%" PRId64, v);
+    return room;
 }
 
 /* FNV-1a, a step for each byte. */

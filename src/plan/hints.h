@@ -13,6 +13,9 @@
 /* Room for any value, the final zero included; what MPICH allows in an MPI_Info. */
 #define CIO_HINT_VALUE_MAX 1024
 
+/* Room for any number as text. */
+#define CIO_HINT_NUMBER_MAX 24
+
 enum cio_switch { CIO_AUTOMATIC, CIO_ENABLE, CIO_DISABLE };
 enum cio_transport { CIO_TRANSPORT_AUTO, CIO_TRANSPORT_SHM, CIO_TRANSPORT_P2P };
 enum cio_domain_hint {
@@ -90,8 +93,11 @@ void cio_hints_init(struct cio_hints *h);
  */
 int cio_hint_parse(const struct cio_hint *hint, const char *value, struct cio_hints *h, char *why);
 
-/* Writes the effective value into `value` (CIO_HINT_VALUE_MAX bytes). Returns 0 if unset, else 1. */
-int cio_hint_print(const struct cio_hint *hint, const struct cio_hints *h, char *value);
+/*
+ * The effective value as text; NULL if unset. It lies in the table, in `h`, or, a number, in `room`
+ * (CIO_HINT_NUMBER_MAX bytes).
+ */
+const char *cio_hint_text(const struct cio_hint *hint, const struct cio_hints *h, char *room);
 
 /* A digest of all effective values: two ranks whose digests differ have different hints. */
 uint64_t cio_hints_digest(const struct cio_hints *h);

@@ -13,7 +13,6 @@
 #include "port/comm_mpi.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -34,8 +33,8 @@ struct slot {
 struct port {
     struct cio_comm comm;
     MPI_Comm mpi;
-    int may_block;         /* reductions are blocking calls, */
-    struct cio_req *ready; /* and this one is over */
+    unsigned mode;         /* enum cio_mpi_mode */
+    struct cio_req *ready; /* a reduction that was a blocking call, and is over */
     MPI_Datatype words; /* one struct cio_reduction */
     MPI_Op join;
     int active, capacity;
@@ -252,7 +251,7 @@ static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
     int rc;
 
     req->state = CIO_REQ_IDLE;
-    if (port->may_block) {
+    if (port->mode & CIO_MPI_BLOCKING) {
         rc = blocking_reduce(port, in, out);
         if (rc == 0) {
             cio_req_begin(req);
@@ -345,20 +344,22 @@ static int mpi_poll(struct cio_comm *comm)
 }
 
 /*
- * Until anything is done. MPI_Waitsome would do, but spins in MPICH: this looks busily for a moment,
- * as long as an answer from a neighbour may take, and then ever more seldom.
+ * Until anything is done. MPI_Waitsome would do, but spins in MPICH. A rank with a core to itself
+ * looks busily for a while, and then every now and then; one that shares it sleeps in between from
+ * the beginning, because looking costs others the time that they need to answer.
  */
 static int wait_any(struct port *port)
 {
-    const int busy = 100;
-    const struct timespec pause = {0, 50000};
+    const int busy = port->mode & CIO_MPI_CROWDED ? 1 : 1000;
+    struct timespec pause = {0, 100000};
     int done = 0;
 
     for (int i = 0; done == 0 && port->active > 0; i++) {
-        if (i < busy)
-            sched_yield();
-        else
+        if (i >= busy) {
             nanosleep(&pause, NULL);
+            if (pause.tv_nsec < 400000)
+                pause.tv_nsec *= 2;
+        }
         done = mpi_poll(&port->comm);
     }
     return done;
@@ -427,7 +428,7 @@ static int make_reduction(struct port *port)
     return rc;
 }
 
-int cio_comm_mpi_create(MPI_Comm comm, int may_block, struct cio_comm **out)
+int cio_comm_mpi_create(MPI_Comm comm, unsigned mode, struct cio_comm **out)
 {
     struct port *port = calloc(1, sizeof(*port));
     int rc;
@@ -436,7 +437,7 @@ int cio_comm_mpi_create(MPI_Comm comm, int may_block, struct cio_comm **out)
         return -ENOMEM;
     port->comm.ops = &mpi_ops;
     port->mpi = comm;
-    port->may_block = may_block;
+    port->mode = mode;
     MPI_Comm_rank(comm, &port->comm.rank);
     MPI_Comm_size(comm, &port->comm.size);
     rc = make_reduction(port);

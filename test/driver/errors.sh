@@ -37,9 +37,10 @@ nonsense_in_file() { # NAME VALUE
 
 long_text() { printf '%*s' 10000 '' | tr ' ' 9; }
 
-our_hint_differs() { # WHEN CALL
+# All ranks then use rank 0's. ROMIO drops the error of set_view, of its own hints too.
+our_hint_differs() { # WHEN CALL CLASS
     classes_of ours '' info "$file" "$1:2:romio_tam_aggrs_per_node=2"
-    has_line "$scratch/ours.classes" "$2: NOT_SAME NOT_SAME NOT_SAME NOT_SAME" &&
+    has_line "$scratch/ours.classes" "$2: $3 $3 $3 $3" &&
         has_line "$scratch/ours.classes" 'as rank 0: yes yes yes yes' && has_line "$scratch/ours.classes" 'exit 0'
 }
 
@@ -84,8 +85,8 @@ romio_hint_on_one_rank() {
 
 test_differing() {
     local when
-    test_case differ.view our_hint_differs view set_view
-    test_case differ.info our_hint_differs info set_info
+    test_case differ.view our_hint_differs view set_view ok
+    test_case differ.info our_hint_differs info set_info NOT_SAME
     for when in open view info; do
         test_case "differ.$when.cb_buffer_size" romio_hint_differs $when cb_buffer_size 65536 8192
         test_case "differ.$when.romio_cb_write" romio_hint_differs $when romio_cb_write enable disable
