@@ -123,12 +123,23 @@ static MPI_Datatype old_type(MPI_Datatype datatype, const struct envelope *e)
     return old;
 }
 
+/* A type of no data is contiguous, as in MPICH: flattening relies on it (darray with few elements). */
+static int is_empty(MPI_Datatype datatype)
+{
+    MPI_Count size;
+
+    PMPI_Type_size_x(datatype, &size);
+    return size == 0;
+}
+
 static int is_contig(MPI_Datatype datatype)
 {
     struct envelope e = envelope_of(datatype);
     MPI_Datatype old;
     int contig;
 
+    if (is_empty(datatype))
+        return 1;
     if (!has_no_holes(datatype))
         return 0;
     if (e.combiner == MPI_COMBINER_NAMED)
