@@ -73,6 +73,9 @@ void ADIOI_TAM_Map_nodes(ADIO_File fd);
  * job, as ROMIO does, since other ranks would wait for ever.
  */
 void ADIOI_TAM_Prepare(ADIO_File fd);
+/* Ranks on the fullest node. */
+int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes);
+
 /* Frees all of it, because the file is closed. */
 void ADIOI_TAM_Release(ADIO_File fd);
 

@@ -78,6 +78,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
 
     memset(set, 0, sizeof(*set));
     set->tam = layer->forced ? CIO_ENABLE : (enum cio_switch) layer->hints.tam;
+    set->node_ranks = ADIOI_TAM_Node_ranks(layer->nodes);
     set->domain = choose_domain(fd);
     set->unit = ADIOI_TAM_Unit(fd);
     set->stripe = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : 0;

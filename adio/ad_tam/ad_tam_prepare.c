@@ -56,7 +56,7 @@ void ADIOI_TAM_Map_nodes(ADIO_File fd)
         give_up(fd, rc);
 }
 
-static int most_ranks(const struct cio_nodes *nodes)
+int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)
 {
     int most = 0;
 
@@ -85,7 +85,7 @@ static int make_team(ADIO_File fd, struct cio_team **team)
     int *ranks;
 
     if (c == 0)
-        c = cio_choose_groups(most_ranks(layer->nodes));
+        c = cio_choose_groups(ADIOI_TAM_Node_ranks(layer->nodes));
     MPI_Comm_rank(fd->comm, &rank);
     ranks = ADIOI_Malloc(fd->hints->cb_nodes * sizeof(int));
     n = choose_aggregators(fd, ranks);

@@ -19,7 +19,7 @@
 #include "plan/bits.h"
 #include "plan/code.h"
 
-#define SLOTS 32
+#define SLOTS 8
 #define REPLIES 4
 
 enum step { STEP_BITS, STEP_SERVE, STEP_DONES, STEP_DONE };

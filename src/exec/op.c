@@ -107,7 +107,8 @@ static int declined(struct cio_op *op)
                            .bytes = op->all.sum[SUM_BYTES],
                            .pieces = op->all.sum[SUM_PIECES],
                            .spans = op->all.sum[SUM_SPANS],
-                           .unsorted = op->all.sum[SUM_UNSORTED]};
+                           .unsorted = op->all.sum[SUM_UNSORTED],
+                           .node_ranks = op->set.node_ranks};
 
     op->stats.why = cio_choose(&t, op->set.tam);
     return op->stats.why != NULL;

@@ -43,6 +43,7 @@ struct cio_env {
 
 struct cio_settings {
     enum cio_switch tam;    /* CIO_ENABLE: run whenever it is possible */
+    int node_ranks;         /* ranks on the fullest node */
     enum cio_domain_kind domain;
     int64_t unit;           /* bytes of one round, */
     int64_t stripe;         /* of one stripe; 0: unknown, */

@@ -15,6 +15,7 @@ struct cio_totals {
     int64_t pieces;   /* in that many contiguous pieces, */
     int64_t spans;    /* sum of each rank's own file range */
     int64_t unsorted; /* ranks whose view does not rise */
+    int node_ranks;   /* on the fullest node */
 };
 
 /* NULL: go on. Otherwise the reason to leave the call to the driver below. */
