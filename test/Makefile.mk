@@ -34,8 +34,8 @@ TESTS +=                              \
     test/exec/test_faults              \
     test/exec/test_random
 
-## not run by `make check`: a microbenchmark, and one that needs mpiexec
-check_PROGRAMS += test/plan/bench_merge
+## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
+check_PROGRAMS += test/plan/bench_merge test/exec/bench_engine
 if HAVE_MPI
 check_PROGRAMS += test/port/test_comm_mpi
 endif
