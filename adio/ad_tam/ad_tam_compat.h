@@ -8,6 +8,10 @@
 
 #include "adio.h"
 
+/* ROMIO calls the profiling names of MPI; its own list (mpipr.h) lacks this one. */
+#undef MPIX_Grequest_start
+#define MPIX_Grequest_start PMPIX_Grequest_start
+
 #if ADIO_TAM_SERIES < 401
 
 /* the type of `count` in the slots of ADIOI_Fns */
