@@ -23,8 +23,7 @@ enum cio_tag {
     CIO_TAG_BITS,
     CIO_TAG_DATA,
     CIO_TAG_REPLY,
-    CIO_TAG_DONE,
-    CIO_TAG_STATS
+    CIO_TAG_DONE
 };
 
 /*
