@@ -10,6 +10,7 @@ tamio_plan_sources =                  \
     %D%/plan/choose.h                 \
     %D%/plan/code.c                   \
     %D%/plan/code.h                   \
+    %D%/plan/copy.h                   \
     %D%/plan/domain.c                 \
     %D%/plan/domain.h                 \
     %D%/plan/extent.c                 \
@@ -24,8 +25,10 @@ tamio_plan_sources =                  \
 
 tamio_exec_sources =                  \
     %D%/exec/aggr.c                   \
-    %D%/exec/area.c                   \
-    %D%/exec/area.h                   \
+    %D%/exec/board.c                  \
+    %D%/exec/board.h                  \
+    %D%/exec/describe.c               \
+    %D%/exec/describe.h               \
     %D%/exec/internal.h               \
     %D%/exec/leader.c                 \
     %D%/exec/member.c                 \
@@ -33,10 +36,14 @@ tamio_exec_sources =                  \
     %D%/exec/op.h                     \
     %D%/exec/round.c                  \
     %D%/exec/round.h                  \
+    %D%/exec/rounds.h                 \
     %D%/exec/stats.c                  \
     %D%/exec/stats.h                  \
+    %D%/exec/talk.c                   \
     %D%/exec/team.c                   \
     %D%/exec/team.h                   \
+    %D%/exec/window.c                 \
+    %D%/exec/window.h                 \
     %D%/exec/wire.h
 
 tamio_port_sources =                  \

@@ -21,6 +21,7 @@ TESTS +=                              \
     test/plan/test_bits               \
     test/plan/test_choose             \
     test/plan/test_code               \
+    test/plan/test_copy               \
     test/plan/test_domain             \
     test/plan/test_extent             \
     test/plan/test_flat               \
@@ -35,7 +36,7 @@ TESTS +=                              \
     test/exec/test_random
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
-check_PROGRAMS += test/plan/bench_merge test/exec/bench_engine
+check_PROGRAMS += test/plan/bench_code test/plan/bench_merge test/exec/bench_engine
 if HAVE_MPI
 check_PROGRAMS += test/port/test_comm_mpi
 endif

@@ -41,6 +41,8 @@ typedef struct ADIOI_TAM_File {
     struct cio_hints hints;     /* effective values, the same on every rank */
     unsigned int warned;        /* rows of the hint table already complained about */
 
+    uint64_t token;             /* of this file, in names; the same on every rank */
+    unsigned int segments;      /* named so far */
     struct cio_nodes *nodes;    /* made when hints are set after open, or at a collective call */
 
     ADIOI_TAM_Grouping *grouping;       /* the newest */
@@ -113,7 +115,8 @@ void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write, in
 /* Bytes of one round. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd);
 
-/* Gives a segment back. */
+/* Gives a new segment its name, the same on all ranks; gives a segment back. */
+void ADIOI_TAM_Segment_name(ADIOI_TAM_File * layer, struct cio_segment *segment);
 void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 
 /* The MPI error code, with the right class, of a negative errno. */

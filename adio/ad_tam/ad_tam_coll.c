@@ -13,6 +13,9 @@
 /* Bytes of one round where nothing is known of stripes. */
 #define DEFAULT_UNIT (1 << 20)
 
+/* The engine's messages count the bytes of a round in 32 bits. */
+#define LARGEST_UNIT (1 << 28)
+
 /* One rank on every node: there is nothing to merge. */
 static int is_flat(const ADIOI_TAM_File * layer)
 {
@@ -69,7 +72,17 @@ int64_t ADIOI_TAM_Unit(ADIO_File fd)
 
     if (unit > most)
         unit = most;
+    if (unit > LARGEST_UNIT)
+        unit = LARGEST_UNIT;
     return unit < 4096 ? 4096 : unit;
+}
+
+/* More ranks of this file on my node than it has cores. */
+static int is_crowded(const ADIOI_TAM_File * layer)
+{
+    int node = layer->nodes->node[layer->grouping->team->rank];
+
+    return cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void choose_settings(ADIO_File fd, struct cio_settings *set)
@@ -86,6 +99,8 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->transport = (enum cio_transport) layer->hints.transport;
     set->sieve_write = as_switch(fd->hints->ds_write);
     set->sieve_read = as_switch(fd->hints->ds_read);
+    set->merge = CIO_AUTOMATIC;
+    set->crowded = is_crowded(layer);
     set->tag = FIRST_TAG + CIO_OP_TAGS * (int) (layer->calls++ % TAG_GROUPS);
 }
 
@@ -98,14 +113,6 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd)
     if (!fd->is_open)
         ADIO_ImmediateOpen(fd, &error_code);
     return error_code == MPI_SUCCESS ? 0 : -EIO;
-}
-
-/* More ranks of this file on my node than it has cores. */
-static int is_crowded(const ADIOI_TAM_File * layer)
-{
-    int node = layer->nodes->node[layer->grouping->team->rank];
-
-    return cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
@@ -126,6 +133,7 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
     if (segment == NULL) {
         mode |= CIO_MPI_BLOCKING;
     } else {
+        ADIOI_TAM_Segment_name(layer, segment);
         set.tam = CIO_ENABLE;
         set.once = 1;
     }

@@ -5,34 +5,57 @@
 #include "plan/choose.h"
 #include "port/log.h"
 
+#include <time.h>
+#include <unistd.h>
+
+/* What no other file of any job on this machine has. */
+static uint64_t make_token(void)
+{
+    uint64_t token = 0;
+    struct timespec t;
+
+    if (getentropy(&token, sizeof(token)) == 0)
+        return token;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return ((uint64_t) getpid() << 40) ^ (uint64_t) t.tv_sec << 20 ^ (uint64_t) t.tv_nsec;
+}
+
+/* What rank 0 tells all others. */
+typedef struct {
+    uint64_t token;
+    int error;
+    int node_of[];
+} node_map;
+
 /* Rank 0 has the processor names from the open; everybody gets the numbers of their nodes. */
-static int map_nodes(ADIO_File fd, int *node_of)
+static void map_nodes(ADIO_File fd, int size, node_map * map)
 {
     ADIO_cb_name_array names;
-    int rank, size, rc = 0;
+    int rank;
 
     MPI_Comm_rank(fd->comm, &rank);
-    MPI_Comm_size(fd->comm, &size);
     ADIOI_cb_gather_name_array(fd->comm, fd->comm, &names);
-    if (rank == 0)
-        rc = cio_nodes_from_names((const char *const *) names->names, size, node_of);
-    if (rc != 0)
-        node_of[0] = -1;
-    MPI_Bcast(node_of, size, MPI_INT, 0, fd->comm);
-    return node_of[0] == -1 ? -ENOMEM : 0;
+    if (rank == 0) {
+        map->token = make_token();
+        map->error = cio_nodes_from_names((const char *const *) names->names, size, map->node_of);
+    }
+    MPI_Bcast(map, (int) (sizeof(*map) + size * sizeof(int)), MPI_BYTE, 0, fd->comm);
 }
 
 static int make_nodes(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int *node_of, size, rc;
+    node_map *map;
+    int size, rc;
 
     MPI_Comm_size(fd->comm, &size);
-    node_of = ADIOI_Malloc(size * sizeof(int));
-    rc = map_nodes(fd, node_of);
+    map = ADIOI_Calloc(1, sizeof(*map) + size * sizeof(int));
+    map_nodes(fd, size, map);
+    layer->token = map->token;
+    rc = map->error;
     if (rc == 0)
-        rc = cio_nodes_create(node_of, size, &layer->nodes);
-    ADIOI_Free(node_of);
+        rc = cio_nodes_create(map->node_of, size, &layer->nodes);
+    ADIOI_Free(map);
     return rc;
 }
 
@@ -111,6 +134,7 @@ static int make_grouping(ADIO_File fd)
         ADIOI_Free(g);
         return rc;
     }
+    ADIOI_TAM_Segment_name(layer, &g->segment);
     g->digest = digest;
     g->older = layer->grouping;
     layer->grouping = g;
@@ -128,10 +152,15 @@ void ADIOI_TAM_Prepare(ADIO_File fd)
         give_up(fd, rc);
 }
 
+void ADIOI_TAM_Segment_name(ADIOI_TAM_File * layer, struct cio_segment *segment)
+{
+    snprintf(segment->key, sizeof(segment->key), "%016llx-%x", (unsigned long long) layer->token,
+             layer->segments++);
+}
+
 void ADIOI_TAM_Segment_free(struct cio_segment *segment)
 {
-    if (segment->mem.base != NULL)
-        cio_nodemem_posix.ops->detach(cio_nodemem_posix.self, &segment->mem);
+    cio_segment_leave(segment, cio_nodemem_posix);
     memset(segment, 0, sizeof(*segment));
 }
 

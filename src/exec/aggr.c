@@ -19,7 +19,7 @@
 #include "plan/bits.h"
 #include "plan/code.h"
 
-#define SLOTS 8
+#define SLOTS 24
 #define REPLIES 4
 
 enum step { STEP_BITS, STEP_SERVE, STEP_DONES, STEP_DONE };
@@ -27,14 +27,16 @@ enum step { STEP_BITS, STEP_SERVE, STEP_DONES, STEP_DONE };
 struct slot {
     struct cio_req req;
     char *buf;
-    int leader; /* whose message; -1: free */
+    int leader;  /* whose message; -1: free */
+    int64_t pos;    /* for which position, */
+    int64_t posted; /* and the how manieth receive it is */
 };
 
 /* What a leader wants of the current position: one message at a time. */
 struct ask {
-    int waiting;  /* not answered yet */
-    char *coded;  /* NULL: an error is the answer */
-    int64_t meta, data;
+    int waiting;           /* not answered yet */
+    struct cio_part *part; /* and the coded lists behind them; NULL: nothing is the answer */
+    int64_t lists, meta, data;
 };
 
 struct reply {
@@ -63,27 +65,24 @@ struct cio_aggr {
     int firsts;           /* leaders that have not asked for anything of it yet (read) */
     int64_t received;     /* messages of it */
     struct parts *parts;  /* per leader */
+    int64_t *taken;       /* per leader: messages, in the order in which it sent them */
+    int64_t posted;       /* receives so far */
     char *bits_buf;       /* coded positions, one for each slot */
     int64_t bits_size;
     int64_t post_pos;     /* the next receive to post is for this position */
     int post_leader;      /* and the first leader from here on that touches it */
     struct ask *ask;      /* per leader (read), */
     int asks;             /* and how many wait */
+    int held;             /* slots kept for leaders that have more to ask of this position */
     struct cio_head done;
     struct cio_req *done_req; /* per leader */
 };
 
 /* ---- memory: all of it before anything is promised to anybody ---- */
 
-/* A message holds a round's data and its coded segments, which are never longer than a round. */
-static int64_t message_size(int64_t unit)
-{
-    return (int64_t)sizeof(struct cio_head) + 2 * unit + 256;
-}
-
 static int make_buffers(struct cio_op *op, struct cio_aggr *g)
 {
-    g->slot_size = message_size(op->set.unit);
+    g->slot_size = cio_op_message_size(op);
     g->nslots = g->nleaders < SLOTS ? g->nleaders : SLOTS;
     for (int i = 0; i < g->nslots; i++) {
         g->slot[i].leader = -1;
@@ -92,7 +91,7 @@ static int make_buffers(struct cio_op *op, struct cio_aggr *g)
             return -ENOMEM;
     }
     for (int i = 0; !op->req.write && i < REPLIES; i++) {
-        g->reply[i].buf = cio_op_alloc(op, message_size(op->set.unit));
+        g->reply[i].buf = cio_op_alloc(op, g->slot_size);
         if (g->reply[i].buf == NULL)
             return -ENOMEM;
     }
@@ -112,7 +111,8 @@ int cio_aggr_create(struct cio_op *op)
     g->done_req = calloc((size_t)g->nleaders, sizeof(*g->done_req));
     g->ask = calloc((size_t)g->nleaders, sizeof(*g->ask));
     g->parts = calloc((size_t)g->nleaders, sizeof(*g->parts));
-    if (g->done_req == NULL || g->ask == NULL || g->parts == NULL)
+    g->taken = calloc((size_t)g->nleaders, sizeof(*g->taken));
+    if (g->done_req == NULL || g->ask == NULL || g->parts == NULL || g->taken == NULL)
         return -ENOMEM;
     int rc = make_buffers(op, g);
     return rc == 0 ? cio_aggr_reserve(op, CIO_SMALL_SLICE) : rc;
@@ -154,7 +154,10 @@ static int check_message(const struct cio_op *op, const struct cio_head *h,
 
     if (req->error != 0)
         return req->error;
-    if (rest < 0 || h->magic != CIO_HEAD_MAGIC || h->meta < 0 || h->data < 0 || h->meta > rest)
+    if (rest < 0 || h->magic != CIO_HEAD_MAGIC || h->lists < 0 || h->meta < 0 || h->data < 0)
+        return -EBADMSG;
+    if (h->lists > rest / (int64_t)sizeof(struct cio_part) ||
+        h->meta > rest - h->lists * (int64_t)sizeof(struct cio_part))
         return -EBADMSG;
     if (h->leader < 0 || h->leader >= op->aggr->nleaders)
         return -EBADMSG;
@@ -208,9 +211,11 @@ static const struct cio_head *slot_head(const struct slot *s)
 
 /* ---- receives, posted ahead in the order of positions ---- */
 
-static int post_receive(struct cio_op *op, struct slot *s, int leader)
+static int post_receive(struct cio_op *op, struct slot *s, int leader, int64_t pos)
 {
     s->leader = leader;
+    s->pos = pos;
+    s->posted = ++op->aggr->posted;
     cio_op_recv(op, s->buf, op->aggr->slot_size, op->env.team->leader[leader], CIO_TAG_DATA,
                 &s->req);
     return 1;
@@ -240,7 +245,7 @@ static int post_receives(struct cio_op *op)
         int leader = g->slot[i].leader < 0 ? next_leader(op) : -1;
 
         if (leader >= 0)
-            advanced = post_receive(op, &g->slot[i], leader);
+            advanced = post_receive(op, &g->slot[i], leader, g->post_pos);
     }
     return advanced;
 }
@@ -258,6 +263,7 @@ static void begin_position(struct cio_op *op, int64_t pos)
     for (int l = 0; l < g->nleaders; l++)
         g->pending += cio_bits_test(touched_by(op, l), pos);
     g->firsts = g->pending;
+    g->held = 0;
     memset(g->parts, 0, (size_t)g->nleaders * sizeof(*g->parts));
     cio_domains_range(&op->rounds.domains, op->env.team->my_aggr, pos, &off, &len);
     cio_round_begin(&g->round, off, len);
@@ -279,31 +285,55 @@ static void begin_serving(struct cio_op *op)
 
 /* ---- messages of the current position ---- */
 
-/* Lays a message's data into the round, or (read) notes what is wanted. */
-static int take_segments(struct cio_op *op, const struct cio_head *h, int64_t size)
+/* The parts must add up to what the head says, and with it to the length of the message. */
+static int check_parts(const struct cio_op *op, const struct cio_head *h, int64_t size)
 {
-    const char *coded = (const char *)(h + 1);
-    int64_t room = op->req.write ? size - (int64_t)sizeof(*h) - h->meta : h->data;
+    const struct cio_part *part = (const struct cio_part *)(h + 1);
+    int64_t meta = 0, data = 0;
+    int64_t rest = size - (int64_t)sizeof(*h) - h->lists * (int64_t)sizeof(*part) - h->meta;
 
-    if (room != h->data)
+    for (int64_t i = 0; i < h->lists; i++) {
+        if (part[i].coded < 0 || part[i].data < 0)
+            return -EBADMSG;
+        meta += part[i].coded;
+        data += part[i].data;
+    }
+    if (meta != h->meta || data != h->data || rest != (op->req.write ? data : 0))
         return -EBADMSG;
-    return cio_round_take(&op->aggr->round, coded, h->meta, op->req.write ? coded + h->meta : NULL,
-                          h->data);
+    return data > op->aggr->slot_size ? -EBADMSG : 0;
+}
+
+/* Lays a message's data into the round. */
+static int take_lists(struct cio_op *op, const struct cio_head *h)
+{
+    const struct cio_part *part = (const struct cio_part *)(h + 1);
+    const char *coded = (const char *)(part + h->lists), *data = coded + h->meta;
+    int rc = 0;
+
+    for (int64_t i = 0; rc == 0 && i < h->lists; i++) {
+        rc = cio_round_take(&op->aggr->round, coded, part[i].coded, data, part[i].data);
+        coded += part[i].coded;
+        data += part[i].data;
+    }
+    return rc;
 }
 
 /* A leader that asks gets an answer, whatever happens. */
 static int keep_ask(struct cio_op *op, const struct cio_head *h, int rc)
 {
     struct ask *a = &op->aggr->ask[h->leader];
+    int64_t size = h->lists * (int64_t)sizeof(*a->part) + h->meta;
 
-    *a = (struct ask){.waiting = 1, .meta = h->meta, .data = h->data};
+    if (h->data == 0)
+        return rc;
+    *a = (struct ask){.waiting = 1, .lists = h->lists, .meta = h->meta, .data = h->data};
     op->aggr->asks++;
     if (rc != 0)
         return rc;
-    a->coded = cio_op_alloc(op, a->meta);
-    if (a->coded == NULL)
+    a->part = cio_op_alloc(op, size);
+    if (a->part == NULL)
         return -ENOMEM;
-    memcpy(a->coded, h + 1, (size_t)h->meta);
+    memcpy(a->part, h + 1, (size_t)size);
     return 0;
 }
 
@@ -313,12 +343,16 @@ static void note_part(struct cio_op *op, struct slot *s, int32_t all)
     struct parts *p = &op->aggr->parts[s->leader];
     int leader = s->leader;
 
+    op->aggr->held -= p->got > 0;
     p->got++;
+    op->aggr->taken[leader]++;
     s->leader = -1;
     if (all > 0)
         p->all = all;
-    else
-        post_receive(op, s, leader);
+    if (p->got != p->all) {
+        post_receive(op, s, leader, op->aggr->pos);
+        op->aggr->held++;
+    }
     if (p->got == p->all)
         op->aggr->pending--;
 }
@@ -332,9 +366,11 @@ static void take_message(struct cio_op *op, struct slot *s)
     double t = cio_now();
 
     if (rc == 0) {
-        rc = take_segments(op, h, s->req.bytes);
+        rc = check_parts(op, h, s->req.bytes);
         if (!op->req.write)
             rc = keep_ask(op, h, rc);
+        else if (rc == 0)
+            rc = take_lists(op, h);
     }
     op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
     if (op->req.write)
@@ -346,7 +382,18 @@ static void take_message(struct cio_op *op, struct slot *s)
     cio_count_most(&op->stats, CIO_COUNT_ROUND_RECEIVES, g->received);
     if (g->firsts > 0)
         g->firsts--;
-    note_part(op, s, h->parts);
+    note_part(op, s, h->messages);
+}
+
+/*
+ * Whether it is the next one of its leader, for the current position. Receives are matched in the
+ * order in which they were posted, but they may be done in another one.
+ */
+static int is_next(const struct cio_aggr *g, const struct slot *s)
+{
+    const struct cio_head *h = slot_head(s);
+
+    return h->pos == g->pos && h->serial == g->taken[s->leader] + 1 && !g->ask[s->leader].waiting;
 }
 
 /* A message that cannot be understood counts as the leader's last of this position. */
@@ -364,10 +411,11 @@ static int take_messages(struct cio_op *op)
         rc = check_message(op, slot_head(s), &s->req);
         if (rc != 0) {
             cio_op_fail(op, rc);
+            g->taken[s->leader]++;
             s->leader = -1;
             g->pending--;
             advanced = 1;
-        } else if (slot_head(s)->pos == g->pos) {
+        } else if (is_next(g, s)) {
             take_message(op, s);
             advanced = 1;
         }
@@ -377,26 +425,82 @@ static int take_messages(struct cio_op *op)
 
 /* ---- reading ---- */
 
+/* Collects what a leader has asked for. */
+static int give_lists(struct cio_op *op, const struct ask *a, char *data)
+{
+    const char *coded = (const char *)(a->part + a->lists);
+    int rc = 0;
+
+    for (int64_t i = 0; rc == 0 && i < a->lists; i++) {
+        rc = cio_round_give(&op->aggr->round, coded, a->part[i].coded, data, a->part[i].data);
+        coded += a->part[i].coded;
+        data += a->part[i].data;
+    }
+    return rc;
+}
+
+static void drop_ask(struct cio_op *op, struct ask *a)
+{
+    cio_op_free(op, a->part, a->lists * (int64_t)sizeof(*a->part) + a->meta);
+    *a = (struct ask){.waiting = 0};
+    op->aggr->asks--;
+}
+
+/* The data; or nothing, after an error. */
 static void send_reply(struct cio_op *op, struct reply *r, int leader)
 {
     struct ask *a = &op->aggr->ask[leader];
-    struct cio_head *h = (struct cio_head *)r->buf;
-    int64_t data = 0;
+    struct cio_iov iov = {r->buf, 0};
+    double t = cio_now();
 
-    *h = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error, .pos = op->aggr->pos};
     if (op->error == 0) {
-        double t = cio_now();
+        int rc = give_lists(op, a, r->buf);
 
-        cio_round_give(&op->aggr->round, a->coded, a->meta, (char *)(h + 1));
-        data = a->data;
+        if (rc != 0)
+            cio_op_fail(op, rc);
+        else
+            iov.len = a->data;
         op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
-        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, data);
+        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, iov.len);
     }
-    cio_op_free(op, a->coded, a->meta);
-    *a = (struct ask){.waiting = 0};
-    op->aggr->asks--;
-    struct cio_iov iov = {r->buf, (int64_t)sizeof(*h) + data};
-    cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, &r->req);
+    drop_ask(op, a);
+    cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, CIO_SEND_PLAIN,
+                     &r->req);
+}
+
+/* Marks what those who wait have asked for, and how much it is. */
+static int mark_asks(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int rc = 0;
+
+    for (int l = 0; rc == 0 && l < g->nleaders; l++) {
+        const struct ask *a = &g->ask[l];
+        const char *coded = (const char *)(a->part + a->lists);
+
+        for (int64_t i = 0; rc == 0 && a->waiting && i < a->lists; i++) {
+            rc = cio_round_take(&g->round, coded, a->part[i].coded, NULL, a->part[i].data);
+            coded += a->part[i].coded;
+        }
+    }
+    return rc;
+}
+
+/* Loads what is asked for: the whole round, if that is most of it, without looking closer. */
+static int load(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int64_t bytes = 0;
+    int rc;
+
+    if (g->round.whole)
+        return 0;
+    for (int l = 0; l < g->nleaders; l++)
+        bytes += g->ask[l].waiting ? g->ask[l].data : 0;
+    if (bytes >= g->round.len / 2 && op->set.sieve_read != CIO_DISABLE)
+        return cio_round_read_all(op, &g->round);
+    rc = mark_asks(op);
+    return rc != 0 ? rc : cio_round_read(op, &g->round);
 }
 
 /* The first reply buffer that is not on its way; NULL if there is none. */
@@ -410,7 +514,8 @@ static struct reply *free_reply(struct cio_aggr *g)
 
 /*
  * Answers, once everybody has asked: the file is read for all of them at once. For a leader that
- * goes on asking, what it wants is read then.
+ * goes on asking, what it wants is read then. Leaders that go on keep their slots; if these are all
+ * slots there are, nobody else can ask before they have been answered.
  */
 static int answer(struct cio_op *op)
 {
@@ -418,10 +523,10 @@ static int answer(struct cio_op *op)
     struct reply *r = free_reply(g);
     int advanced = 0;
 
-    if (g->asks == 0 || g->firsts > 0 || r == NULL)
+    if (g->asks == 0 || (g->firsts > 0 && g->held < g->nslots) || r == NULL)
         return 0;
     if (op->error == 0) {
-        int rc = cio_round_read(op, &g->round);
+        int rc = load(op);
 
         if (rc != 0)
             cio_op_fail(op, rc);
@@ -518,6 +623,45 @@ int cio_aggr_progress(struct cio_op *op)
     }
 }
 
+/* The first one posted of the busy receives from one leader, or from any (-1) for the least position. */
+static struct slot *first_slot(struct cio_aggr *g, int leader)
+{
+    struct slot *first = NULL;
+
+    for (int i = 0; i < g->nslots; i++) {
+        struct slot *s = &g->slot[i];
+
+        if (s->leader < 0 || !cio_req_busy(&s->req) || (leader >= 0 && s->leader != leader))
+            continue;
+        if (first == NULL || (leader < 0 ? s->pos < first->pos : s->posted < first->posted))
+            first = s;
+    }
+    return first;
+}
+
+/* The next message of the leader that the first position waits for. */
+static void needs_message(struct cio_aggr *g, struct cio_needs *needs)
+{
+    struct slot *first = first_slot(g, -1);
+
+    if (first != NULL && g->step == STEP_SERVE)
+        first = first_slot(g, first->leader);
+    if (first != NULL)
+        cio_needs_add(needs, &first->req, 1);
+}
+
+void cio_aggr_needs(struct cio_op *op, struct cio_needs *needs)
+{
+    struct cio_aggr *g = op->aggr;
+
+    if (g->step > STEP_SERVE)
+        return; /* one of the last messages is to myself */
+    if (g->asks == 0 || g->firsts > 0)
+        needs_message(g, needs);
+    for (int i = 0; needs->n == 0 && i < REPLIES; i++)
+        cio_needs_add(needs, &g->reply[i].req, 1);
+}
+
 int cio_aggr_is_done(const struct cio_op *op)
 {
     return op->aggr == NULL || op->aggr->step == STEP_DONE;
@@ -531,11 +675,12 @@ void cio_aggr_finish(struct cio_op *op)
         return;
     cio_round_destroy(op, &g->round);
     for (int i = 0; i < REPLIES; i++)
-        cio_op_free(op, g->reply[i].buf, message_size(op->set.unit));
+        cio_op_free(op, g->reply[i].buf, g->slot_size);
     for (int i = 0; i < g->nslots; i++)
         cio_op_free(op, g->slot[i].buf, g->slot_size);
     cio_op_free(op, g->touched, g->touched_size);
     cio_op_free(op, g->bits_buf, g->bits_size * g->nslots);
+    free(g->taken);
     free(g->parts);
     free(g->ask);
     free(g->done_req);

@@ -2,20 +2,21 @@
 #ifndef CIO_EXEC_INTERNAL_H
 #define CIO_EXEC_INTERNAL_H
 
-#include "exec/area.h"
+#include "exec/board.h"
+#include "exec/describe.h"
 #include "exec/op.h"
 #include "exec/wire.h"
 
-/* A member: every rank. The leader's own member is called directly, others through messages. */
+/* A member: every rank. The leader's own member is called directly, others through notes. */
 struct cio_member {
     enum { CIO_MEMBER_WAIT, CIO_MEMBER_PAYLOAD, CIO_MEMBER_SEND, CIO_MEMBER_DONE } step;
-    struct cio_board *board; /* in shared memory, or the leader's own; NULL: messages */
-    struct cio_area area;
-    struct cio_desc desc;    /* of an area that is not on a board, */
-    void *memory;            /* which lies here */
-    char *stream;            /* bytes of one window, without shared memory */
-    struct cio_place place;  /* what is described ends here */
-    int marked;              /* positions touched have been noted */
+    int alone;               /* shares no memory with its leader: messages go between them */
+    struct cio_board *board; /* the group's; or, alone, its own, with one area */
+    struct cio_describer describer;
+    struct cio_place place;   /* where the window begins, */
+    struct cio_place reached; /* and how far it is described */
+    char *stream;             /* bytes of one window, alone, */
+    int64_t stream_size;
     struct cio_ctl in, out;
     struct cio_req in_req, out_req[5];
 };
@@ -32,6 +33,8 @@ struct cio_op {
     struct cio_reduction mine, all;
     struct cio_req reduce_req;
     struct cio_rounds rounds;
+    int shared;             /* the group's board lies in shared memory */
+    struct cio_nodemem own; /* a board that does not */
     struct cio_member member;
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
@@ -49,11 +52,30 @@ static inline void cio_op_fail(struct cio_op *op, int error)
         op->error = error;
 }
 
-/* Alone in its group, with memory in one piece: a write is sent from where it lies. */
+/* Alone in its group, with memory in one piece: data is sent and received where it lies. */
 static inline int cio_op_is_direct(const struct cio_op *op)
 {
-    return op->env.team->group_size == 1 && op->req.write && op->req.bytes > 0 &&
-           op->req.mem->dense;
+    return op->env.team->group_size == 1 && op->req.bytes > 0 && op->req.mem->dense;
+}
+
+/*
+ * The most data in one message between leaders and aggregators. A leader's share of a round usually
+ * fits, and aggregators can afford to wait for many messages at once.
+ */
+#define CIO_MESSAGE_DATA ((int64_t)256 << 10)
+static inline int64_t cio_op_message_data(const struct cio_op *op)
+{
+    int64_t share = 2 * op->set.unit / op->env.team->nleaders;
+
+    if (op->set.message > 0)
+        return cio_min64(op->set.unit, op->set.message);
+    return cio_min64(op->set.unit, cio_max64(CIO_MESSAGE_DATA, share));
+}
+
+/* Its whole size at most: with the code of its lists. */
+static inline int64_t cio_op_message_size(const struct cio_op *op)
+{
+    return cio_op_message_data(op) + 2 * CIO_LIST_CODED + 1024;
 }
 
 /* A buffer of this operation, counted; NULL on failure. cio_op_free takes it back. */
@@ -73,13 +95,15 @@ void cio_op_recv(struct cio_op *op, void *buf, int64_t size, int source, enum ci
 
 /* A message to an aggregator or back to a leader: counted in the statistics. */
 void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, int dest,
-                      enum cio_tag tag, struct cio_req *req);
+                      enum cio_tag tag, enum cio_send_mode mode, struct cio_req *req);
 
 /* Requests that must all be done before a role can go on. */
 #define CIO_NEEDS_MAX 64
 struct cio_needs {
     struct cio_req *req[CIO_NEEDS_MAX];
     int n;
+    const uint32_t *word; /* or a counter that must change, */
+    uint32_t seen;        /* from this */
 };
 
 /* Adds those of n requests that are active, as far as there is room. */
@@ -104,10 +128,30 @@ static inline int cio_reqs_busy(const struct cio_req *req, int n)
 }
 
 /*
- * Member. hello fills in what is needed; handle obeys one message of the leader's and fills in the
- * answer (no answer to FINAL).
+ * Boards and notes on them (talk.c).
+ *
+ * join maps the group's segment before the ranks agree to begin: 0, or why there is none. own makes
+ * a board for k members in this rank's memory.
  */
-void cio_member_hello(struct cio_op *op, struct cio_ctl *out);
+int cio_board_join(struct cio_op *op);
+int cio_board_own(struct cio_op *op, int k, struct cio_board **out);
+void cio_board_release(struct cio_op *op);
+int64_t cio_op_budget(const struct cio_op *op);
+struct cio_board_memory cio_board_memory_of(struct cio_op *op);
+
+/* The leader's word to all members; how many answers are then to come; whether they have. */
+void cio_board_tell(struct cio_op *op, const struct cio_ctl *ctl);
+void cio_board_expect(struct cio_op *op);
+int cio_board_answered(const struct cio_op *op);
+/* A member's side: whether there is a new word; the answer to it. */
+int cio_board_hear(struct cio_op *op, struct cio_ctl *ctl);
+void cio_board_answer(struct cio_op *op, const struct cio_ctl *ctl);
+
+/*
+ * Member. begin makes it describe its first window on `board`, in the given area; handle obeys one
+ * word of the leader's and fills in the answer (none to FINAL).
+ */
+void cio_member_begin(struct cio_op *op, struct cio_board *board, int area, struct cio_ctl *out);
 void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *out);
 /* Remote members only. */
 void cio_member_start(struct cio_op *op);
@@ -127,12 +171,16 @@ void cio_leader_start(struct cio_op *op);
 int cio_leader_progress(struct cio_op *op);
 void cio_leader_needs(struct cio_op *op, struct cio_needs *needs);
 int cio_leader_is_done(const struct cio_op *op);
+/* Whether it can do without attention until what it has begun is over. */
+int cio_leader_is_patient(const struct cio_op *op);
 void cio_leader_finish(struct cio_op *op);
 
 int cio_aggr_create(struct cio_op *op);
 int cio_aggr_reserve(struct cio_op *op, int64_t slice);
 int cio_aggr_progress(struct cio_op *op);
 int cio_aggr_is_done(const struct cio_op *op);
+/* What comes next, in the order in which leaders send: it does not depend on anything done here. */
+void cio_aggr_needs(struct cio_op *op, struct cio_needs *needs);
 void cio_aggr_finish(struct cio_op *op);
 
 #endif

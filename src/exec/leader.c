@@ -1,9 +1,9 @@
 /*
- * The leader of a group: a local aggregator. It makes the group's board, has the pieces of each
- * window merged and copied by all members, and alone talks to the aggregators.
+ * The leader of a group: a local aggregator. It has the lists of each window merged, if that pays,
+ * and copied by all members, and alone talks to the aggregators.
  *
- *   HELLO -> ATTACH -> PIECES -> MERGE -> write: COPY -> FLY -> next window: PIECES
- *                                         read:  FLY -> COPY   last one: BITS -> DONES -> FINAL
+ *   READY -> LISTS -> MERGE -> write: COPY -> FLY -> next window: LISTS
+ *                              read:  FLY -> COPY    last one: BITS -> DONES -> FINAL
  */
 #include "exec/internal.h"
 
@@ -11,22 +11,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/window.h"
 #include "plan/bits.h"
 #include "port/log.h"
 
 /* Windows of this many pieces are merged by all members, each its part. */
 #define SHARED_MERGE 500000
 
-/* Unit messages in flight from one leader. */
+/* Merging pays if it leaves so many of 1,000 pieces, or fewer. */
+#define MERGE_BELOW 500
+
+/*
+ * Messages in flight from one leader. One that is an aggregator too sends all it can at once, so that
+ * it can then wait for the messages of others.
+ */
 #define IN_FLIGHT 16
+#define ALL_IN_FLIGHT 1024
+
+/*
+ * Messages of a write that an aggregator may not have begun to receive yet. Every few of them a
+ * synchronous one tells how far it has come.
+ */
+#define CREDIT 8
+#define CONFIRM_EVERY 4
 
 enum step {
-    STEP_HELLO,
-    STEP_ATTACH,
-    STEP_PIECES,
+    STEP_READY,
+    STEP_LISTS,
     STEP_MERGE,
     STEP_COPY,
-    STEP_FLY,  /* units are sent to the aggregators, and (read) come back */
+    STEP_FLY,  /* messages are sent to the aggregators, and (read) answered */
     STEP_BITS, /* what was sent first may still be on its way */
     STEP_DONES,
     STEP_FINAL,
@@ -35,30 +49,42 @@ enum step {
 
 struct flight {
     struct cio_req send, reply;
-    int64_t unit; /* index on the board */
-    int used;
+    int64_t serial;       /* 0: not used */
+    int64_t confirms;     /* when it is sent, so many messages to its aggregator have arrived */
+    struct cio_unit *unit;
+    int64_t data;         /* bytes of its data */
+    struct cio_head head; /* of a unit's messages after the first */
+};
+
+/* The next message: parts of a unit. */
+struct next {
+    int64_t unit, part;
+    int64_t meta, data; /* bytes of the parts before */
 };
 
 struct cio_leader {
     enum step step;
     int k; /* members, me included */
     struct cio_board *board;
-    int64_t private_size;     /* of a board in my own memory, else 0 */
-    struct cio_room *cap;     /* per member */
     struct cio_ctl *in;       /* per member: its last message */
     struct cio_req *in_req;   /* per member */
     struct cio_req *payload;  /* three per member */
     struct cio_ctl out;       /* to all members */
     struct cio_req *out_req;  /* per member */
-    struct cio_place end;     /* of the window, */
-    int32_t parts;            /* and how often its unit has been in a window already */
+    int64_t end;              /* the window's last unit, which may not be complete: */
+    int64_t partial;          /* it was that of the window before, */
+    int32_t messages;         /* which has sent this many of it */
+    int merge;                /* -1: not decided yet */
     int bits_sent;
     char *coded;              /* positions for each aggregator, in coded_size bytes */
     int64_t coded_size;
     struct cio_head *dones;   /* per aggregator */
     struct cio_req *aggr_req; /* per aggregator */
-    struct flight flight[IN_FLIGHT];
-    int64_t next_unit;
+    struct flight *flight;    /* nflights of them */
+    int nflights;
+    int64_t launched;
+    int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
+    struct next next;
     char *stream;             /* one member's bytes, without shared memory */
     int64_t stream_size;
     int stream_member;
@@ -76,15 +102,21 @@ int cio_leader_create(struct cio_op *op)
         return -ENOMEM;
     op->leader = l;
     l->k = team->group_size;
-    l->cap = calloc(k, sizeof(*l->cap));
+    l->partial = -1;
+    l->merge = l->k == 1 || op->set.merge == CIO_DISABLE ? 0 : op->set.merge == CIO_ENABLE ? 1 : -1;
     l->in = calloc(k, sizeof(*l->in));
     l->in_req = calloc(k, sizeof(*l->in_req));
     l->payload = calloc(3 * k, sizeof(*l->payload));
     l->out_req = calloc(k, sizeof(*l->out_req));
     l->dones = calloc(g, sizeof(*l->dones));
     l->aggr_req = calloc(g, sizeof(*l->aggr_req));
-    if (l->cap == NULL || l->in == NULL || l->in_req == NULL || l->payload == NULL ||
-        l->out_req == NULL || l->dones == NULL || l->aggr_req == NULL)
+    l->nflights = team->my_aggr < 0 ? IN_FLIGHT : ALL_IN_FLIGHT;
+    l->flight = calloc((size_t)l->nflights, sizeof(*l->flight));
+    l->sent = calloc(g, sizeof(*l->sent));
+    l->confirmed = calloc(g, sizeof(*l->confirmed));
+    if (l->in == NULL || l->in_req == NULL || l->payload == NULL || l->out_req == NULL ||
+        l->dones == NULL || l->aggr_req == NULL || l->flight == NULL || l->sent == NULL ||
+        l->confirmed == NULL)
         return -ENOMEM;
     return cio_leader_reserve(op, CIO_SMALL_SLICE);
 }
@@ -101,14 +133,36 @@ int cio_leader_reserve(struct cio_op *op, int64_t slice)
 
 /* ---- members ---- */
 
-/* One message from every other member. */
+/* Members whose answers are messages. */
+static int by_message(const struct cio_op *op)
+{
+    return !op->shared && op->leader->k > 1;
+}
+
+/* One answer from every other member. */
 static void expect_members(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
+    if (!by_message(op)) {
+        if (op->shared)
+            cio_board_expect(op);
+        return;
+    }
     for (int i = 1; i < l->k; i++)
         cio_op_recv(op, &l->in[i], sizeof(l->in[i]), op->env.team->group[i], CIO_TAG_UP,
                     &l->in_req[i]);
+}
+
+static void send_word(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+
+    if (op->shared)
+        cio_board_tell(op, &l->out);
+    for (int i = 1; by_message(op) && i < l->k; i++)
+        cio_op_send(op, &l->out, sizeof(l->out), op->env.team->group[i], CIO_TAG_DOWN,
+                    &l->out_req[i]);
 }
 
 /* l->out to every member; my own obeys at once. */
@@ -116,29 +170,36 @@ static void tell_members(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
-    for (int i = 1; i < l->k; i++)
-        cio_op_send(op, &l->out, sizeof(l->out), op->env.team->group[i], CIO_TAG_DOWN,
-                    &l->out_req[i]);
+    send_word(op);
     if (l->out.kind != CIO_CTL_FINAL)
         expect_members(op);
     cio_member_handle(op, &l->out, &l->in[0]);
 }
 
-static int members_busy(const struct cio_leader *l)
+static int members_busy(const struct cio_op *op)
 {
+    const struct cio_leader *l = op->leader;
+
+    if (op->shared && l->step != STEP_FINAL)
+        return !cio_board_answered(op);
     return cio_reqs_busy(l->in_req, l->k) || cio_reqs_busy(l->out_req, l->k);
 }
 
-static int by_message(const struct cio_leader *l)
+/* Their answers, from where they left them. The first reason to refuse sharing, or 0. */
+static int read_answers(struct cio_op *op)
 {
-    return l->private_size > 0 && l->k > 1;
-}
+    struct cio_leader *l = op->leader;
+    int refused = 0;
 
-static void note_errors(struct cio_op *op)
-{
-    for (int i = 0; i < op->leader->k; i++)
-        if (op->leader->in[i].error != 0)
-            cio_op_fail(op, op->leader->in[i].error);
+    for (int i = 0; i < l->k; i++) {
+        if (op->shared && i > 0)
+            l->in[i] = l->board->desc[i].up;
+        if (l->in[i].error != 0)
+            cio_op_fail(op, l->in[i].error);
+        if (refused == 0)
+            refused = l->in[i].refused;
+    }
+    return refused;
 }
 
 /* ---- aggregators ---- */
@@ -164,7 +225,8 @@ static void send_bits_to(struct cio_op *op, int aggr, const uint64_t *bits)
     if (op->error == 0)
         head->meta = (int64_t)cio_bits_encode(bits + aggr * r->slice / 64, r->slice, head + 1);
     struct cio_iov iov = {head, (int64_t)sizeof(*head) + head->meta};
-    cio_op_send_data(op, &iov, 1, op->env.team->aggr[aggr], CIO_TAG_BITS, &l->aggr_req[aggr]);
+    cio_op_send_data(op, &iov, 1, op->env.team->aggr[aggr], CIO_TAG_BITS, CIO_SEND_PLAIN,
+                     &l->aggr_req[aggr]);
 }
 
 /* Which positions the group touches: to each aggregator its part. None, if something failed. */
@@ -208,159 +270,123 @@ static void finish_members(struct cio_op *op)
 
 /* ---- the board ---- */
 
-static void drop_segment(struct cio_op *op)
-{
-    struct cio_segment *seg = op->env.segment;
-
-    if (seg->mem.base != NULL)
-        op->env.nodemem.ops->detach(op->env.nodemem.self, &seg->mem);
-    memset(&seg->mem, 0, sizeof(seg->mem));
-}
-
-/* Shared memory of at least `size` bytes: the segment of the last operation, or a new one. */
-static int share(struct cio_op *op, int64_t size)
-{
-    struct cio_segment *seg = op->env.segment;
-    int rc;
-
-    if (op->set.transport == CIO_TRANSPORT_P2P || seg->refused)
-        return -ENOTSUP;
-    if (seg->mem.base == NULL || seg->mem.size < size) {
-        drop_segment(op);
-        rc = op->env.nodemem.ops->create(op->env.nodemem.self, size, &seg->mem);
-        if (rc != 0)
-            return rc;
-        memcpy(op->leader->out.name, seg->mem.name, sizeof(op->leader->out.name));
-    }
-    cio_count_most(&op->stats, CIO_COUNT_SEGMENT_BYTES, seg->mem.size);
-    op->leader->out.size = seg->mem.size;
-    op->leader->board = seg->mem.base;
-    return 0;
-}
-
-/* Says once for each file why messages are used, if something else was asked for. */
-static void refuse_sharing(struct cio_op *op, int error)
-{
-    struct cio_segment *seg = op->env.segment;
-
-    if (!seg->refused && op->set.transport != CIO_TRANSPORT_P2P)
-        cio_log(CIO_LOG_NOTICE,
-                "rank %d: no shared memory for its group (%s): messages are used instead",
-                op->env.team->rank, strerror(-error));
-    seg->refused = 1;
-}
-
-static int make_board(struct cio_op *op, int sharing)
+/* Room for the bytes of any one member, which come as messages. */
+static int make_stream(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
-    int64_t size = cio_board_size(l->cap, l->k, &op->rounds);
-    int rc = sharing ? share(op, size) : -ENOTSUP;
 
-    if (rc != 0 && sharing)
-        refuse_sharing(op, rc);
-    if (rc != 0) {
-        l->board = cio_op_alloc(op, size);
-        if (l->board == NULL)
-            return -ENOMEM;
-        l->private_size = size;
-        op->member.board = l->board;
-    }
-    cio_board_init(l->board, l->cap, l->k, &op->rounds);
-    return 0;
+    l->stream_size = cio_op_budget(op);
+    l->stream = cio_op_alloc(op, l->stream_size);
+    return l->stream == NULL ? -ENOMEM : 0;
 }
 
-/*
- * Makes the board and lets the members attach to it. If there is none, the aggregators are told of
- * the failure, and the members, at the end, of the outcome.
- */
-static void attach_members(struct cio_op *op, int sharing)
+/* A board of my own; members, if there are others, send what they describe. */
+static void begin_own(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
-    int rc;
+    int rc = cio_board_own(op, l->k, &l->board);
 
-    l->step = STEP_ATTACH;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_ATTACH};
-    rc = make_board(op, sharing);
-    if (rc == 0) {
-        tell_members(op);
+    if (rc == 0 && l->k > 1)
+        rc = make_stream(op);
+    if (rc == 0)
+        cio_member_begin(op, l->board, 0, &l->in[0]);
+    else
+        l->in[0] = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
+}
+
+void cio_leader_start(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+
+    expect_members(op);
+    if (!op->shared) {
+        begin_own(op);
         return;
     }
-    cio_op_fail(op, rc);
-    send_bits(op);
-    l->step = STEP_BITS;
+    op->env.nodemem.ops->forget(op->env.nodemem.self, &op->env.segment->mem);
+    cio_count_most(&op->stats, CIO_COUNT_SEGMENT_BYTES, op->env.segment->mem.size);
+    l->board = op->env.segment->mem.base;
+    cio_member_begin(op, l->board, 0, &l->in[0]);
 }
 
-static void note_rooms(struct cio_op *op)
+/* There is no shared memory for what the window needs: it begins again, by messages. */
+static void go_alone(struct cio_op *op, int why)
 {
     struct cio_leader *l = op->leader;
 
-    cio_member_hello(op, &l->in[0]);
-    for (int i = 0; i < l->k; i++)
-        l->cap[i] = (struct cio_room){l->in[i].ext, l->in[i].dir, l->in[i].data};
+    cio_log(CIO_LOG_NOTICE,
+            "rank %d: no shared memory for its group (%s): messages are used instead",
+            op->env.team->rank, strerror(-why));
+    l->out = (struct cio_ctl){.kind = CIO_CTL_ALONE};
+    send_word(op);
+    op->shared = 0;
+    op->env.segment->refused = 1;
+    l->step = STEP_READY;
+    expect_members(op);
+    begin_own(op);
 }
 
-/* Everybody has mapped the segment, or said that it cannot. */
-static int sharing_failed(struct cio_op *op)
+static void expect_payload(struct cio_op *op, int member, int which, void *to, int64_t size)
 {
-    struct cio_leader *l = op->leader;
-    int64_t failed = 0;
-
-    if (l->out.size == 0)
-        return 0;
-    if (l->out.name[0] != '\0')
-        op->env.nodemem.ops->unlink(op->env.nodemem.self, &op->env.segment->mem);
-    for (int i = 0; i < l->k; i++)
-        if (l->in[i].size != 0)
-            failed = l->in[i].size;
-    if (failed == 0)
-        return 0;
-    refuse_sharing(op, (int)failed);
-    drop_segment(op);
-    return 1;
+    if (size > 0)
+        cio_op_recv(op, to, size, op->env.team->group[member], CIO_TAG_PAYLOAD,
+                    &op->leader->payload[3 * member + which]);
 }
 
-/* Without shared memory: what the members have described comes as payload. */
-static void expect_pieces(struct cio_op *op)
+/* Room for what a member says that it has described; a wrong claim is an error. */
+static int back_area(struct cio_op *op, const struct cio_ctl *up, struct cio_desc *desc)
+{
+    struct cio_board_memory m = cio_board_memory_of(op);
+    int64_t bits = (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t));
+    int rc = cio_region_back(&m, &desc->lists, up->lists * (int64_t)sizeof(struct cio_list));
+
+    if (rc == 0)
+        rc = cio_region_back(&m, &desc->meta, up->coded);
+    return rc == 0 ? cio_region_back(&m, &desc->bits, bits) : rc;
+}
+
+/* Without shared memory: what the members have described comes as payload, the first time asked for. */
+static void expect_lists(struct cio_op *op, int first)
 {
     struct cio_leader *l = op->leader;
     struct cio_area area;
 
-    l->step = STEP_PIECES;
-    for (int i = 1; by_message(l) && i < l->k; i++) {
-        int source = op->env.team->group[i];
+    for (int i = 1; i < l->k; i++) {
+        const struct cio_ctl *up = &l->in[i];
+        int rc;
 
-        if (l->in[i].error != 0)
-            continue;
         cio_area_at(l->board, i, &area);
-        area.desc->ndir = l->in[i].dir;
-        area.desc->next = l->in[i].ext;
-        area.dir[0].first = 0;
-        if (area.desc->ndir > 0)
-            cio_op_recv(op, area.dir, (area.desc->ndir + 1) * (int64_t)sizeof(*area.dir), source,
-                        CIO_TAG_PAYLOAD, &l->payload[3 * i]);
-        if (area.desc->next > 0)
-            cio_op_recv(op, area.ext, area.desc->next * (int64_t)sizeof(*area.ext), source,
-                        CIO_TAG_PAYLOAD, &l->payload[3 * i + 1]);
-        if (!l->bits_sent)
-            cio_op_recv(op, area.bits, l->board->words * (int64_t)sizeof(*area.bits), source,
-                        CIO_TAG_PAYLOAD, &l->payload[3 * i + 2]);
+        rc = back_area(op, up, area.desc);
+        if (rc != 0)
+            cio_op_fail(op, rc); /* what follows fails too, and is told to all */
+        area.desc->nlists = up->lists;
+        area.desc->coded = up->coded;
+        expect_payload(op, i, 0, area.list, up->lists * (int64_t)sizeof(*area.list));
+        expect_payload(op, i, 1, area.meta, up->coded);
+        if (first)
+            expect_payload(op, i, 2, area.bits,
+                           (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t)));
+    }
+    if (!first)
+        return;
+    l->out = (struct cio_ctl){.kind = CIO_CTL_SEND};
+    send_word(op);
+}
+
+static void count_pieces(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_area area;
+
+    for (int i = 1; by_message(op) && i < l->k; i++) {
+        cio_area_at(l->board, i, &area);
+        area.desc->pieces = 0;
+        for (int64_t j = 0; j < area.desc->nlists; j++)
+            area.desc->pieces = cio_max64(area.desc->pieces, area.list[j].first + area.list[j].pieces);
     }
 }
 
 /* ---- windows ---- */
-
-/* A unit that a window cuts is sent in parts: which one this is. */
-static void count_parts(struct cio_leader *l, int64_t cut)
-{
-    struct cio_unit *u = cio_board_units(l->board);
-
-    if (l->board->nunits == 0)
-        return;
-    if (u->t == cut)
-        u->part = l->parts;
-    u += l->board->nunits - 1;
-    l->parts = u->last ? 0 : u->part + 1;
-}
 
 static int64_t window_pieces(struct cio_leader *l)
 {
@@ -379,33 +405,65 @@ static void merge_alone(struct cio_op *op)
     double t = cio_now();
 
     for (int i = 0; i < l->k; i++)
-        cio_board_merge(l->board, &op->rounds, i, op->env.alloc);
+        cio_window_merge(l->board, &op->rounds, i, cio_op_message_data(op), op->env.alloc);
     op->stats.time[CIO_TIME_MERGE] += cio_now() - t;
+}
+
+/* The window ends with the unit in which the first member had to stop. */
+static int list_window(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_board_memory m = cio_board_memory_of(op);
+    int rc;
+
+    l->end = l->in[0].place.t;
+    for (int i = 1; i < l->k; i++)
+        l->end = cio_min64(l->end, l->in[i].place.t);
+    rc = cio_window_list(l->board, &m, l->end);
+    for (int64_t i = 0; rc == 0 && i < l->board->nunits; i++)
+        cio_board_units(l->board)[i].last = cio_board_units(l->board)[i].t < l->end;
+    return rc;
+}
+
+/* Whether the window is to be merged, and there is memory for that. */
+static int plan_merge(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_board_memory m = cio_board_memory_of(op);
+
+    if (l->merge < 0 && l->board->nunits > 0)
+        l->merge = cio_window_sample(l->board, &op->rounds, op->env.alloc) <= MERGE_BELOW;
+    if (l->merge <= 0)
+        return 0;
+    if (cio_window_plan_merge(l->board, &m, &op->rounds, cio_op_message_data(op)) == 0)
+        return 1;
+    l->merge = 0;
+    list_window(op);
+    return 0;
 }
 
 static void after_merge(struct cio_op *op);
 
-/* The window ends where the first member had to stop. */
 static void begin_window(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
-    int64_t cut = l->end.t;
+    int rc = list_window(op);
 
-    l->end = l->in[0].place;
-    for (int i = 1; i < l->k; i++)
-        if (cio_place_before(l->in[i].place, l->end))
-            l->end = l->in[i].place;
-    cio_board_list(l->board, &op->rounds, l->end);
-    count_parts(l, cut);
-    cio_count_add(&op->stats, CIO_COUNT_WINDOWS, 1);
-    if (by_message(l) || window_pieces(l) < SHARED_MERGE) {
-        merge_alone(op);
-        after_merge(op);
+    if (rc != 0 && op->shared) {
+        go_alone(op, rc);
         return;
     }
-    l->step = STEP_MERGE;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE};
-    tell_members(op);
+    cio_count_add(&op->stats, CIO_COUNT_WINDOWS, 1);
+    if (!plan_merge(op)) {
+        after_merge(op);
+    } else if (by_message(op) || window_pieces(l) < SHARED_MERGE) {
+        merge_alone(op);
+        after_merge(op);
+    } else {
+        l->step = STEP_MERGE;
+        l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE};
+        tell_members(op);
+    }
 }
 
 static void note_units(struct cio_op *op)
@@ -418,13 +476,40 @@ static void note_units(struct cio_op *op)
     }
 }
 
+/* The side of a copy that a member whose bytes come by message, or a read's request, leaves to me. */
+static struct cio_copy copy_for(struct cio_op *op, int member)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_copy c = {.board = l->board,
+                         .merged = l->merge > 0,
+                         .write = op->req.write,
+                         .rounds = &op->rounds,
+                         .stream = l->stream};
+
+    cio_area_at(l->board, member, &c.area);
+    c.lists = cio_area_lists(&c.area, l->end);
+    return c;
+}
+
+/* Members copy their lists' code with their data, except where data comes later or by message. */
+static void copy_code(struct cio_op *op)
+{
+    for (int i = 0; i < op->leader->k; i++) {
+        struct cio_copy c = copy_for(op, i);
+
+        if (!op->req.write || (by_message(op) && i > 0))
+            cio_copy_code(&c);
+    }
+}
+
 static void begin_copy(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
     l->step = STEP_COPY;
     l->stream_member = 0;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY, .place = l->end};
+    l->out = (struct cio_ctl){
+        .kind = CIO_CTL_COPY, .place = {l->end, 0}, .merged = l->merge > 0};
     tell_members(op);
 }
 
@@ -432,12 +517,12 @@ static void begin_copy(struct cio_op *op)
 static void next_stream(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
-    struct cio_area area;
+    struct cio_copy c;
     int64_t bytes = 0;
 
     while (bytes == 0 && ++l->stream_member < l->k) {
-        cio_area_at(l->board, l->stream_member, &area);
-        bytes = cio_area_bytes(&area);
+        c = copy_for(op, l->stream_member);
+        bytes = cio_area_bytes(&c.area, c.lists);
     }
     if (bytes == 0)
         return;
@@ -445,7 +530,7 @@ static void next_stream(struct cio_op *op)
     if (op->req.write) {
         cio_op_recv(op, l->stream, bytes, rank, CIO_TAG_PAYLOAD, &l->stream_req);
     } else {
-        cio_board_copy(l->board, &area, NULL, l->stream, 0);
+        cio_copy_data(&c);
         cio_op_send(op, l->stream, bytes, rank, CIO_TAG_PAYLOAD, &l->stream_req);
     }
 }
@@ -454,103 +539,193 @@ static void next_stream(struct cio_op *op)
 static int move_streams(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
-    struct cio_area area;
 
-    if (!by_message(l) || l->stream_member >= l->k || cio_req_busy(&l->stream_req))
+    if (!by_message(op) || l->stream_member >= l->k || cio_req_busy(&l->stream_req))
         return 0;
     if (l->stream_member > 0 && op->req.write) {
-        cio_area_at(l->board, l->stream_member, &area);
-        cio_board_copy(l->board, &area, NULL, l->stream, 1);
+        struct cio_copy c = copy_for(op, l->stream_member);
+
+        cio_copy_data(&c);
     }
     next_stream(op);
     return 1;
 }
 
-/* ---- units on their way ---- */
+/* ---- messages on their way ---- */
 
 static int unit_aggr(const struct cio_op *op, const struct cio_unit *u)
 {
     return op->env.team->aggr[u->t % op->rounds.naggr];
 }
 
-static void fill_head(struct cio_op *op, const struct cio_unit *u, struct cio_head *head)
-{
-    *head = (struct cio_head){.magic = CIO_HEAD_MAGIC,
-                              .error = u->error,
-                              .leader = op->env.team->my_leader,
-                              .parts = u->last ? u->part + 1 : 0,
-                              .pos = u->t / op->rounds.naggr,
-                              .meta = u->meta_bytes,
-                              .data = u->data_bytes};
-}
-
-static const void *unit_data(struct cio_op *op, const struct cio_unit *u)
+static char *unit_data(struct cio_op *op, const struct cio_unit *u)
 {
     if (cio_op_is_direct(op))
         return op->req.buf + op->req.mem->block[0].off + u->stream;
     return (char *)op->leader->board + u->data;
 }
 
-/* Where a reply's head lies: just before the unit's data. */
-static struct cio_head *reply_head(struct cio_op *op, const struct cio_unit *u)
+/* As many parts from `part` on as fit into one message, at least one; adds up what they have. */
+static int64_t take_parts(struct cio_op *op, const struct cio_unit *u, int64_t part,
+                          struct cio_part *sum)
 {
-    return (struct cio_head *)((char *)op->leader->board + u->data) - 1;
+    const struct cio_part *p = cio_unit_parts(op->leader->board, u);
+    int64_t most = cio_op_message_size(op), size = sizeof(struct cio_head);
+    int64_t first = part;
+
+    *sum = (struct cio_part){0, 0};
+    for (; part < u->parts; part++) {
+        size += (int64_t)sizeof(*p) + p[part].coded + p[part].data;
+        if (part > first && size > most)
+            break;
+        sum->coded += p[part].coded;
+        sum->data += p[part].data;
+    }
+    return part - first;
 }
 
-static void launch(struct cio_op *op, struct flight *f, int64_t index)
+static void add_iov(struct cio_iov *iov, int *n, const void *base, int64_t len)
+{
+    if (len == 0)
+        return;
+    if (*n > 0 && (const char *)iov[*n - 1].base + iov[*n - 1].len == base)
+        iov[*n - 1].len += len;
+    else
+        iov[(*n)++] = (struct cio_iov){base, len};
+}
+
+/* A request of a read is confirmed by its answer. */
+static enum cio_send_mode choose_mode(struct cio_op *op, struct flight *f, int64_t serial)
+{
+    if (!op->req.write || serial % CONFIRM_EVERY != 0)
+        return CIO_SEND_PLAIN;
+    f->confirms = serial;
+    return CIO_SEND_SYNCHRONOUS;
+}
+
+static void send_message(struct cio_op *op, struct flight *f, const struct cio_head *head,
+                         const struct next *at)
 {
     struct cio_board *board = op->leader->board;
-    struct cio_unit *u = &cio_board_units(board)[index];
-    struct cio_head *head = (struct cio_head *)((char *)board + u->head);
-    struct cio_iov iov[2] = {{head, (int64_t)sizeof(*head) + u->meta_bytes}, {NULL, 0}};
+    const struct cio_unit *u = f->unit;
+    enum cio_send_mode mode = choose_mode(op, f, head->serial);
+    char *data = unit_data(op, u) + at->data;
+    struct cio_iov iov[CIO_COMM_IOV];
+    int n = 0;
 
-    fill_head(op, u, head);
-    f->used = 1;
-    f->unit = index;
+    add_iov(iov, &n, head, sizeof(*head));
+    add_iov(iov, &n, cio_unit_parts(board, u) + at->part,
+            head->lists * (int64_t)sizeof(struct cio_part));
+    add_iov(iov, &n, (char *)board + u->meta + at->meta, head->meta);
     if (op->req.write)
-        iov[1] = (struct cio_iov){unit_data(op, u), u->data_bytes};
-    else if (u->error == 0)
-        cio_op_recv(op, reply_head(op, u), (int64_t)sizeof(*head) + u->data_bytes,
-                    unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
-    cio_op_send_data(op, iov, iov[1].len > 0 ? 2 : 1, unit_aggr(op, u), CIO_TAG_DATA, &f->send);
+        add_iov(iov, &n, data, head->data);
+    else if (head->data > 0)
+        cio_op_recv(op, data, head->data, unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
+    cio_op_send_data(op, iov, n, unit_aggr(op, u), CIO_TAG_DATA, mode, &f->send);
 }
 
+/* Messages of this unit that earlier windows have sent. */
+static int32_t sent_before(const struct cio_leader *l, const struct cio_unit *u)
+{
+    return u->t == l->partial ? l->messages : 0;
+}
+
+/* Moves on to what follows the parts that have just been sent. */
+static void move_next(struct cio_leader *l, int64_t parts, const struct cio_part *sum)
+{
+    const struct cio_unit *u = &cio_board_units(l->board)[l->next.unit];
+
+    l->messages = sent_before(l, u) + 1;
+    l->partial = u->t;
+    l->next.part += parts;
+    l->next.meta += sum->coded;
+    l->next.data += sum->data;
+    if (l->next.part >= u->parts)
+        l->next = (struct next){.unit = l->next.unit + 1};
+}
+
+static void launch(struct cio_op *op, struct flight *f)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_unit *u = &cio_board_units(l->board)[l->next.unit];
+    struct cio_head *head = &f->head;
+    struct next at = l->next;
+    struct cio_part sum;
+    int64_t parts;
+
+    if (u->error != 0)
+        u->parts = 0;
+    parts = take_parts(op, u, at.part, &sum);
+    if (at.part == 0)
+        head = (struct cio_head *)((char *)l->board + u->at);
+    move_next(l, parts, &sum);
+    *f = (struct flight){.serial = ++l->launched, .unit = u, .data = sum.data};
+    *head = (struct cio_head){.magic = CIO_HEAD_MAGIC,
+                              .error = u->error,
+                              .leader = op->env.team->my_leader,
+                              .messages = u->last && l->next.part == 0 ? l->messages : 0,
+                              .serial = ++l->sent[u->t % op->rounds.naggr],
+                              .pos = u->t / op->rounds.naggr,
+                              .lists = parts,
+                              .meta = sum.coded,
+                              .data = sum.data};
+    send_message(op, f, head, &at);
+}
+
+/* Nothing comes back where something failed: the aggregator's last message says what. */
 static void note_reply(struct cio_op *op, const struct flight *f)
 {
-    struct cio_unit *u = &cio_board_units(op->leader->board)[f->unit];
-    const struct cio_head *head = reply_head(op, u);
-
-    if (u->error != 0)
+    if (f->unit->error != 0 || f->data == 0)
         return;
     if (f->reply.error != 0)
-        u->error = f->reply.error;
-    else if (head->magic != CIO_HEAD_MAGIC)
-        u->error = -EBADMSG;
-    else if (head->error != 0)
-        u->error = head->error;
-    else if (f->reply.bytes != (int64_t)sizeof(*head) + u->data_bytes)
-        u->error = -EBADMSG;
-    if (u->error != 0)
-        cio_op_fail(op, u->error);
+        cio_op_fail(op, f->reply.error);
+    else if (f->reply.bytes != f->data && f->reply.bytes > 0)
+        cio_op_fail(op, -EBADMSG);
+    if (f->reply.error != 0 || f->reply.bytes != f->data)
+        f->unit->error = -EIO;
 }
 
-/* Keeps units in flight until all of the window's have been sent, and (read) answered. */
+static void land(struct cio_op *op, struct flight *f)
+{
+    int64_t *confirmed = &op->leader->confirmed[f->unit->t % op->rounds.naggr];
+
+    if (!op->req.write)
+        note_reply(op, f);
+    *confirmed = cio_max64(*confirmed, f->confirms);
+    f->serial = 0;
+}
+
+static int all_launched(const struct cio_leader *l)
+{
+    return l->next.unit >= l->board->nunits;
+}
+
+/* Whether the next message's aggregator has taken enough of the ones before. */
+static int may_launch(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+
+    if (all_launched(l))
+        return 0;
+    int64_t a = cio_board_units(l->board)[l->next.unit].t % op->rounds.naggr;
+    return !op->req.write || l->nflights > IN_FLIGHT || l->sent[a] - l->confirmed[a] < CREDIT;
+}
+
+/* Keeps messages in flight until all of the window's have been sent, and (read) answered. */
 static int fly(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
     int advanced = 0;
 
-    for (int i = 0; i < IN_FLIGHT; i++) {
+    for (int i = 0; i < l->nflights; i++) {
         struct flight *f = &l->flight[i];
 
-        if (f->used && !cio_req_busy(&f->send) && !cio_req_busy(&f->reply)) {
-            if (!op->req.write)
-                note_reply(op, f);
-            *f = (struct flight){.used = 0};
+        if (f->serial > 0 && !cio_req_busy(&f->send) && !cio_req_busy(&f->reply)) {
+            land(op, f);
             advanced = 1;
         }
-        if (!f->used && l->next_unit < l->board->nunits) {
-            launch(op, f, l->next_unit++);
+        if (f->serial == 0 && may_launch(op)) {
+            launch(op, f);
             advanced = 1;
         }
     }
@@ -559,16 +734,16 @@ static int fly(struct cio_op *op)
 
 static int flying(const struct cio_leader *l)
 {
-    for (int i = 0; i < IN_FLIGHT; i++)
-        if (l->flight[i].used)
+    for (int i = 0; i < l->nflights; i++)
+        if (l->flight[i].serial > 0)
             return 1;
-    return l->next_unit < l->board->nunits;
+    return !all_launched(l);
 }
 
 static void begin_flights(struct cio_op *op)
 {
     op->leader->step = STEP_FLY;
-    op->leader->next_unit = 0;
+    op->leader->next = (struct next){0};
     op->leader->since = cio_now();
 }
 
@@ -576,10 +751,19 @@ static void begin_flights(struct cio_op *op)
 
 static void end_window(struct cio_op *op)
 {
-    if (op->leader->end.t >= op->rounds.units)
+    int refused = read_answers(op);
+
+    if (op->leader->end >= op->rounds.units) {
         op->leader->step = STEP_BITS;
-    else
-        expect_pieces(op);
+        return;
+    }
+    if (refused != 0) {
+        go_alone(op, refused);
+        return;
+    }
+    op->leader->step = STEP_LISTS;
+    if (by_message(op))
+        expect_lists(op, 0);
 }
 
 static void after_flights(struct cio_op *op)
@@ -599,49 +783,39 @@ static void after_copy(struct cio_op *op)
         end_window(op);
 }
 
-static void after_attach(struct cio_op *op)
+static void after_ready(struct cio_op *op)
 {
-    if (sharing_failed(op)) {
-        attach_members(op, 0);
+    int refused = read_answers(op);
+
+    if (refused != 0) {
+        go_alone(op, refused);
         return;
     }
-    note_errors(op);
-    expect_pieces(op);
-}
-
-/* Room for the bytes of any one member, where they come as messages. */
-static void make_stream(struct cio_op *op)
-{
-    struct cio_leader *l = op->leader;
-
-    for (int i = 1; by_message(l) && i < l->k; i++)
-        l->stream_size = cio_max64(l->stream_size, l->cap[i].data);
-    if (l->stream_size == 0)
-        return;
-    l->stream = cio_op_alloc(op, l->stream_size);
-    if (l->stream == NULL)
-        cio_op_fail(op, -ENOMEM);
+    op->leader->step = STEP_LISTS;
+    if (by_message(op) && op->error == 0)
+        expect_lists(op, 1);
 }
 
 /* Before the first window the aggregators are told what to expect: nothing, after an error. */
-static void after_pieces(struct cio_op *op)
+static void after_lists(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
     if (!l->bits_sent) {
-        make_stream(op);
         send_bits(op);
         if (op->error != 0) {
             l->step = STEP_BITS;
             return;
         }
     }
+    count_pieces(op);
     begin_window(op);
 }
 
 static void after_merge(struct cio_op *op)
 {
     note_units(op);
+    copy_code(op);
     if (op->req.write)
         begin_copy(op);
     else
@@ -654,8 +828,8 @@ static int is_waiting(const struct cio_op *op)
     const struct cio_leader *l = op->leader;
 
     switch (l->step) {
-    case STEP_PIECES:
-        return cio_reqs_busy(l->payload, 3 * l->k);
+    case STEP_LISTS:
+        return cio_reqs_busy(l->payload, 3 * l->k) || cio_reqs_busy(l->out_req, l->k);
     case STEP_FLY:
         return flying(l);
     case STEP_BITS:
@@ -664,7 +838,28 @@ static int is_waiting(const struct cio_op *op)
     case STEP_DONE:
         return 1;
     default:
-        return members_busy(l) || cio_req_busy(&l->stream_req);
+        return members_busy(op) || cio_req_busy(&l->stream_req);
+    }
+}
+
+/*
+ * The window is the last one, and all of it is on its way: nobody waits for anything more of mine. In
+ * an earlier one others might wait for what I have yet to send, and I, through them, for myself.
+ */
+int cio_leader_is_patient(const struct cio_op *op)
+{
+    const struct cio_leader *l = op->leader;
+
+    switch (l->step) {
+    case STEP_FLY:
+        return l->end >= op->rounds.units && all_launched(l);
+    case STEP_BITS:
+    case STEP_DONES:
+    case STEP_FINAL:
+    case STEP_DONE:
+        return 1;
+    default:
+        return 0;
     }
 }
 
@@ -673,12 +868,29 @@ static void needs_flight(struct cio_leader *l, struct cio_needs *needs)
 {
     struct flight *first = NULL;
 
-    for (int i = 0; i < IN_FLIGHT; i++)
-        if (l->flight[i].used && (first == NULL || l->flight[i].unit < first->unit))
+    for (int i = 0; i < l->nflights; i++)
+        if (l->flight[i].serial > 0 && (first == NULL || l->flight[i].serial < first->serial))
             first = &l->flight[i];
     if (first != NULL) {
         cio_needs_add(needs, &first->send, 1);
         cio_needs_add(needs, &first->reply, 1);
+    }
+}
+
+static void needs_members(struct cio_op *op, struct cio_needs *needs)
+{
+    struct cio_leader *l = op->leader;
+
+    if (op->shared) {
+        needs->word = &l->board->arrived;
+        needs->seen = __atomic_load_n(needs->word, __ATOMIC_ACQUIRE);
+        if (needs->seen == op->env.segment->arrived)
+            needs->word = NULL;
+    } else if (cio_req_busy(&l->stream_req)) {
+        cio_needs_add(needs, &l->stream_req, 1);
+    } else {
+        cio_needs_add(needs, l->in_req, l->k);
+        cio_needs_add(needs, l->out_req, l->k);
     }
 }
 
@@ -687,8 +899,9 @@ void cio_leader_needs(struct cio_op *op, struct cio_needs *needs)
     struct cio_leader *l = op->leader;
 
     switch (l->step) {
-    case STEP_PIECES:
+    case STEP_LISTS:
         cio_needs_add(needs, l->payload, 3 * l->k);
+        cio_needs_add(needs, l->out_req, l->k);
         break;
     case STEP_FLY:
         needs_flight(l, needs);
@@ -698,27 +911,18 @@ void cio_leader_needs(struct cio_op *op, struct cio_needs *needs)
         cio_needs_add(needs, l->aggr_req, op->env.team->naggr);
         break;
     default:
-        if (cio_req_busy(&l->stream_req)) {
-            cio_needs_add(needs, &l->stream_req, 1);
-            break;
-        }
-        cio_needs_add(needs, l->in_req, l->k);
-        cio_needs_add(needs, l->out_req, l->k);
+        needs_members(op, needs);
     }
 }
 
 static void next_step(struct cio_op *op)
 {
     switch (op->leader->step) {
-    case STEP_HELLO:
-        note_rooms(op);
-        attach_members(op, op->leader->k > 1);
+    case STEP_READY:
+        after_ready(op);
         break;
-    case STEP_ATTACH:
-        after_attach(op);
-        break;
-    case STEP_PIECES:
-        after_pieces(op);
+    case STEP_LISTS:
+        after_lists(op);
         break;
     case STEP_MERGE:
         after_merge(op);
@@ -754,11 +958,6 @@ int cio_leader_progress(struct cio_op *op)
     return 1;
 }
 
-void cio_leader_start(struct cio_op *op)
-{
-    expect_members(op);
-}
-
 int cio_leader_is_done(const struct cio_op *op)
 {
     return op->leader == NULL || op->leader->step == STEP_DONE;
@@ -772,15 +971,15 @@ void cio_leader_finish(struct cio_op *op)
         return;
     cio_op_free(op, l->stream, l->stream_size);
     cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
-    if (l->private_size > 0)
-        cio_op_free(op, l->board, l->private_size);
+    free(l->confirmed);
+    free(l->sent);
+    free(l->flight);
     free(l->aggr_req);
     free(l->dones);
     free(l->out_req);
     free(l->payload);
     free(l->in_req);
     free(l->in);
-    free(l->cap);
     free(l);
     op->leader = NULL;
 }

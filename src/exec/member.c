@@ -1,6 +1,6 @@
 /*
- * A member of a group. With shared memory its area lies on the group's board and the leader sees it
- * there; without, its pieces and bytes travel as payload beside the control messages.
+ * A member of a group. With shared memory its area lies on the group's board, and words and answers
+ * are notes there; without, its lists and bytes travel as payload beside control messages.
  */
 #include "exec/internal.h"
 
@@ -8,130 +8,118 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int alone(const struct cio_op *op)
-{
-    return op->member.board == NULL;
-}
+#include "exec/window.h"
 
-void cio_member_hello(struct cio_op *op, struct cio_ctl *out)
-{
-    struct cio_room room;
-
-    cio_room_needed(&op->req, &op->rounds, &room);
-    cio_room_limit(&room, op->rounds.domains.unit, op->set.memory_limit);
-    *out = (struct cio_ctl){
-        .kind = CIO_CTL_HELLO, .ext = room.ext, .dir = room.dir, .data = room.data};
-}
-
-/* Takes the group's segment: a new one by its name, or the one of the last operation, or my own. */
-static int take_segment(struct cio_op *op, const struct cio_ctl *in)
-{
-    struct cio_segment *seg = op->env.segment;
-    const struct cio_node_memory *port = &op->env.nodemem;
-
-    if (in->name[0] != '\0' && !cio_team_leads(op->env.team)) {
-        if (seg->mem.base != NULL)
-            port->ops->detach(port->self, &seg->mem);
-        memset(&seg->mem, 0, sizeof(seg->mem));
-        int rc = port->ops->attach(port->self, in->name, in->size, &seg->mem);
-        if (rc != 0)
-            return rc;
-    }
-    op->member.board = seg->mem.base;
-    cio_area_at(op->member.board, op->env.team->my_member, &op->member.area);
-    return 0;
-}
-
-/* An area of my own, and a buffer for one window's bytes. */
-static int make_area(struct cio_op *op)
-{
-    struct cio_member *m = &op->member;
-    int64_t words = (int64_t)cio_rounds_words(&op->rounds);
-    struct cio_ctl room;
-
-    m->board = NULL;
-    cio_member_hello(op, &room);
-    m->desc.cap = (struct cio_room){room.ext, room.dir, room.data};
-    m->memory = cio_op_alloc(op, cio_area_size(&m->desc.cap, words));
-    m->stream = cio_op_alloc(op, m->desc.cap.data);
-    if (m->memory == NULL || m->stream == NULL)
-        return -ENOMEM;
-    cio_area_alone(&m->desc, m->memory, &m->area);
-    return 0;
-}
-
+/* Describes the window that begins at place. */
 static void describe(struct cio_op *op, struct cio_ctl *out)
 {
     struct cio_member *m = &op->member;
+    const struct cio_desc *desc = m->describer.area.desc;
     double t = cio_now();
+    int rc;
 
-    if (!m->marked)
-        cio_area_mark(&m->area, &op->req, &op->rounds);
-    m->marked = 1;
-    out->place = cio_area_describe(&m->area, &op->req, &op->rounds, m->place);
-    out->ext = m->area.desc->next;
-    out->dir = m->area.desc->ndir;
+    m->reached = m->place;
+    rc = cio_describe(&m->describer, &m->reached);
+    *out = (struct cio_ctl){.kind = CIO_CTL_READY,
+                            .refused = op->shared ? rc : 0,
+                            .error = op->shared ? 0 : rc,
+                            .place = m->reached,
+                            .lists = desc->nlists,
+                            .coded = desc->coded};
     op->stats.time[CIO_TIME_FLATTEN] += cio_now() - t;
 }
 
-/* `size` of the answer says whether the segment could be had: the leader then does without. */
-static void attach(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *out)
+static int make_chunk(struct cio_op *op)
+{
+    struct cio_describer *d = &op->member.describer;
+
+    if (d->chunk == NULL)
+        d->chunk = cio_op_alloc(op, CIO_LIST_PIECES * (int64_t)sizeof(cio_extent));
+    return d->chunk == NULL ? -ENOMEM : 0;
+}
+
+void cio_member_begin(struct cio_op *op, struct cio_board *board, int area, struct cio_ctl *out)
 {
     struct cio_member *m = &op->member;
+    struct cio_describer *d = &m->describer;
+    int rc = make_chunk(op);
 
-    out->kind = CIO_CTL_READY;
-    m->marked = 0;
-    op->stats.count[CIO_COUNT_SHARED] = in->size > 0;
-    if (in->size > 0) {
-        out->size = take_segment(op, in);
-        if (out->size != 0)
-            return;
-    } else if (cio_team_leads(op->env.team)) {
-        cio_area_at(m->board, 0, &m->area); /* which the leader has made */
-    } else {
-        out->error = make_area(op);
-    }
-    if (out->error == 0)
+    m->board = board;
+    d->req = &op->req;
+    d->rounds = &op->rounds;
+    d->memory = cio_board_memory_of(op);
+    d->budget = cio_op_budget(op);
+    d->list_bytes = cio_op_message_data(op);
+    d->marked = 0;
+    cio_area_at(board, area, &d->area);
+    op->stats.count[CIO_COUNT_SHARED] = op->shared;
+    if (rc == 0)
         describe(op, out);
+    else
+        *out = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
 }
 
 static void merge(struct cio_op *op)
 {
     double t = cio_now();
 
-    cio_board_merge(op->member.board, &op->rounds, op->env.team->my_member, op->env.alloc);
+    cio_window_merge(op->member.board, &op->rounds, op->env.team->my_member,
+                     cio_op_message_data(op), op->env.alloc);
     op->stats.time[CIO_TIME_MERGE] += cio_now() - t;
 }
 
-static void copy(struct cio_op *op)
+/* Lists of the window that ends with unit t. */
+static int64_t window_lists(const struct cio_op *op, int64_t t)
 {
-    struct cio_member *m = &op->member;
+    return cio_area_lists(&op->member.describer.area, t);
+}
+
+static void count_copied(struct cio_op *op, int64_t lists)
+{
+    cio_count_add(&op->stats, CIO_COUNT_COPIED_BYTES,
+                  cio_area_bytes(&op->member.describer.area, lists));
+}
+
+/* Copies on the board that I share with my leader. */
+static void copy(struct cio_op *op, const struct cio_ctl *in)
+{
+    struct cio_copy c = {.board = op->member.board,
+                         .area = op->member.describer.area,
+                         .lists = window_lists(op, in->place.t),
+                         .merged = in->merged,
+                         .write = op->req.write,
+                         .rounds = &op->rounds,
+                         .req = &op->req};
     double t = cio_now();
 
-    if (alone(op))
-        cio_area_stream(&m->area, &op->req, m->stream, op->req.write);
-    else if (!cio_op_is_direct(op))
-        cio_board_copy(m->board, &m->area, &op->req, NULL, op->req.write);
-    if (!cio_op_is_direct(op))
-        cio_count_add(&op->stats, CIO_COUNT_COPIED_BYTES, cio_area_bytes(&m->area));
+    if (op->req.write)
+        cio_copy_code(&c);
+    if (!cio_op_is_direct(op)) {
+        cio_copy_data(&c);
+        count_copied(op, c.lists);
+    }
     op->stats.time[CIO_TIME_COPY] += cio_now() - t;
+}
+
+/* The window that ended with unit t is over: the next one begins behind it. */
+static void advance(struct cio_op *op, int64_t t)
+{
+    struct cio_member *m = &op->member;
+
+    m->place = m->reached.t > t ? (struct cio_place){t + 1, 0} : m->reached;
 }
 
 void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *out)
 {
     memset(out, 0, sizeof(*out));
     switch (in->kind) {
-    case CIO_CTL_ATTACH:
-        attach(op, in, out);
-        break;
     case CIO_CTL_MERGE:
         out->kind = CIO_CTL_MERGED;
         merge(op);
         break;
     case CIO_CTL_COPY:
-        out->kind = CIO_CTL_COPIED;
-        op->member.place = in->place;
-        copy(op);
+        copy(op, in);
+        advance(op, in->place.t);
         describe(op, out);
         break;
     case CIO_CTL_FINAL:
@@ -144,7 +132,27 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
     }
 }
 
-/* ---- members that are not the leader ---- */
+/* ---- members that share memory with their leader ---- */
+
+static void begin_alone(struct cio_op *op);
+
+static int obey_note(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+
+    if (!cio_board_hear(op, &m->in))
+        return 0;
+    if (m->in.kind == CIO_CTL_ALONE) {
+        begin_alone(op);
+        return 1;
+    }
+    cio_member_handle(op, &m->in, &m->out);
+    if (m->step != CIO_MEMBER_DONE)
+        cio_board_answer(op, &m->out);
+    return 1;
+}
+
+/* ---- members that do not ---- */
 
 static int leader_rank(const struct cio_op *op)
 {
@@ -159,105 +167,149 @@ static void await_leader(struct cio_op *op)
     cio_op_recv(op, &m->in, sizeof(m->in), leader_rank(op), CIO_TAG_DOWN, &m->in_req);
 }
 
-void cio_member_start(struct cio_op *op)
-{
-    struct cio_member *m = &op->member;
-
-    cio_member_hello(op, &m->out);
-    cio_op_send(op, &m->out, sizeof(m->out), leader_rank(op), CIO_TAG_UP, &m->out_req[0]);
-    await_leader(op);
-}
-
 static void send_payload(struct cio_op *op, const void *buf, int64_t len, struct cio_req *req)
 {
     if (len > 0)
         cio_op_send(op, buf, len, leader_rank(op), CIO_TAG_PAYLOAD, req);
 }
 
-/* The answer, and behind it what the leader cannot see: pieces and, the first time, positions. */
-static void answer(struct cio_op *op)
+static void send_answer(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
-    int first = m->in.kind == CIO_CTL_ATTACH;
 
     cio_op_send(op, &m->out, sizeof(m->out), leader_rank(op), CIO_TAG_UP, &m->out_req[0]);
     m->step = CIO_MEMBER_SEND;
-    if (!alone(op) || m->memory == NULL || m->out.error != 0)
-        return;
-    if (m->out.dir > 0)
-        send_payload(op, m->area.dir, (m->out.dir + 1) * (int64_t)sizeof(*m->area.dir),
-                     &m->out_req[1]);
-    send_payload(op, m->area.ext, m->out.ext * (int64_t)sizeof(*m->area.ext), &m->out_req[2]);
-    if (first)
-        send_payload(op, m->area.bits, (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t)),
-                     &m->out_req[3]);
 }
 
-/* Without shared memory the window's bytes go by message, before (read) or after the copy. */
-static int needs_payload(struct cio_op *op)
+/* What the leader cannot see. */
+static void send_lists(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
+    const struct cio_area *area = &m->describer.area;
 
-    if (m->in.kind != CIO_CTL_COPY || !alone(op))
-        return 0;
-    m->place = m->in.place;
-    cio_area_truncate(&m->area, m->place);
-    return cio_area_bytes(&m->area) > 0;
+    send_payload(op, area->list, m->out.lists * (int64_t)sizeof(*area->list), &m->out_req[1]);
+    send_payload(op, area->meta, m->out.coded, &m->out_req[2]);
+    m->step = CIO_MEMBER_SEND;
 }
 
-static void begin_payload(struct cio_op *op)
+static void send_bits(struct cio_op *op)
+{
+    send_payload(op, op->member.describer.area.bits,
+                 (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t)),
+                 &op->member.out_req[3]);
+}
+
+/* A board of its own, and room for the bytes of one window, which go by message. */
+static int make_own(struct cio_op *op, struct cio_board **board)
 {
     struct cio_member *m = &op->member;
-    int64_t bytes = cio_area_bytes(&m->area);
+    int rc = cio_board_own(op, 1, board);
+
+    if (rc != 0)
+        return rc;
+    m->stream_size = cio_min64(cio_op_budget(op), op->req.bytes);
+    m->stream = cio_op_alloc(op, m->stream_size);
+    return m->stream == NULL ? -ENOMEM : 0;
+}
+
+/* Describes there, from where the window began. */
+static void begin_alone(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+    struct cio_board *board;
+    int rc;
+
+    m->alone = 1;
+    op->shared = 0;
+    op->env.segment->refused = 1;
+    rc = make_own(op, &board);
+    if (rc == 0)
+        cio_member_begin(op, board, 0, &m->out);
+    else
+        m->out = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
+    send_answer(op);
+}
+
+static void copy_stream(struct cio_op *op, int64_t lists)
+{
+    double t = cio_now();
+
+    cio_copy_stream(&op->member.describer.area, lists, &op->req, op->member.stream, op->req.write);
+    count_copied(op, lists);
+    op->stats.time[CIO_TIME_COPY] += cio_now() - t;
+}
+
+/* The window's bytes, by message: before (read) or after they are copied. */
+static void begin_payload(struct cio_op *op, int64_t lists, int64_t bytes)
+{
+    struct cio_member *m = &op->member;
 
     m->step = CIO_MEMBER_PAYLOAD;
     if (op->req.write) {
-        copy(op);
+        copy_stream(op, lists);
         send_payload(op, m->stream, bytes, &m->out_req[4]);
     } else {
         cio_op_recv(op, m->stream, bytes, leader_rank(op), CIO_TAG_PAYLOAD, &m->out_req[4]);
     }
 }
 
-/* Obeys the message that has come in; the copy of a lone member has then happened or comes now. */
-static void obey(struct cio_op *op)
+static void end_payload(struct cio_op *op)
 {
-    struct cio_member *m = &op->member;
-
-    if (m->in.kind == CIO_CTL_COPY && alone(op)) {
-        if (!op->req.write && m->step == CIO_MEMBER_PAYLOAD)
-            copy(op);
-        memset(&m->out, 0, sizeof(m->out));
-        m->out.kind = CIO_CTL_COPIED;
-        describe(op, &m->out);
-    } else {
-        cio_member_handle(op, &m->in, &m->out);
-    }
-    if (m->step != CIO_MEMBER_DONE)
-        answer(op);
+    if (!op->req.write)
+        copy_stream(op, window_lists(op, op->member.in.place.t));
 }
 
-int cio_member_progress(struct cio_op *op)
+/* The message has been dealt with; the next window is described. */
+static void end_window(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
 
+    advance(op, m->in.place.t);
+    describe(op, &m->out);
+    m->out.error = op->error;
+    send_answer(op);
+    send_lists(op);
+}
+
+static void obey_message(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+    int64_t lists, bytes;
+
+    if (m->in_req.error != 0)
+        m->in = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = m->in_req.error};
+    if (m->in.kind == CIO_CTL_SEND) {
+        send_lists(op);
+        send_bits(op);
+        return;
+    }
+    if (m->in.kind != CIO_CTL_COPY) {
+        cio_member_handle(op, &m->in, &m->out);
+        return;
+    }
+    lists = window_lists(op, m->in.place.t);
+    bytes = cio_area_bytes(&m->describer.area, lists);
+    if (bytes > 0)
+        begin_payload(op, lists, bytes);
+    else
+        end_window(op);
+}
+
+static int progress_alone(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+
+    if (cio_reqs_busy(m->out_req, 5) || (m->step == CIO_MEMBER_WAIT && cio_req_busy(&m->in_req)))
+        return 0;
     switch (m->step) {
     case CIO_MEMBER_WAIT:
-        if (cio_req_busy(&m->in_req) || cio_reqs_busy(m->out_req, 5))
-            return 0;
-        if (needs_payload(op))
-            begin_payload(op);
-        else
-            obey(op);
+        obey_message(op);
         return 1;
     case CIO_MEMBER_PAYLOAD:
-        if (cio_req_busy(&m->out_req[4]))
-            return 0;
-        obey(op);
+        end_payload(op);
+        end_window(op);
         return 1;
     case CIO_MEMBER_SEND:
-        if (cio_reqs_busy(m->out_req, 5))
-            return 0;
         await_leader(op);
         return 1;
     default:
@@ -265,10 +317,36 @@ int cio_member_progress(struct cio_op *op)
     }
 }
 
+/* ---- both ---- */
+
+void cio_member_start(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+
+    if (!op->shared) {
+        begin_alone(op);
+        return;
+    }
+    cio_member_begin(op, op->env.segment->mem.base, op->env.team->my_member, &m->out);
+    cio_board_answer(op, &m->out);
+}
+
+int cio_member_progress(struct cio_op *op)
+{
+    if (op->member.step == CIO_MEMBER_DONE)
+        return 0;
+    return op->member.alone ? progress_alone(op) : obey_note(op);
+}
+
 void cio_member_needs(struct cio_op *op, struct cio_needs *needs)
 {
     struct cio_member *m = &op->member;
 
+    if (!m->alone) {
+        needs->word = &m->board->told;
+        needs->seen = op->env.segment->told;
+        return;
+    }
     cio_needs_add(needs, m->out_req, 5);
     if (m->step == CIO_MEMBER_WAIT)
         cio_needs_add(needs, &m->in_req, 1);
@@ -277,10 +355,7 @@ void cio_member_needs(struct cio_op *op, struct cio_needs *needs)
 void cio_member_finish(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
-    int64_t words = (int64_t)cio_rounds_words(&op->rounds);
 
-    if (m->memory != NULL)
-        cio_op_free(op, m->memory, cio_area_size(&m->desc.cap, words));
-    if (m->stream != NULL)
-        cio_op_free(op, m->stream, m->desc.cap.data);
+    cio_op_free(op, m->describer.chunk, CIO_LIST_PIECES * (int64_t)sizeof(cio_extent));
+    cio_op_free(op, m->stream, m->stream_size);
 }

@@ -6,12 +6,20 @@
 #include <string.h>
 #include <time.h>
 
-/* Positions beyond this many would cost more to keep track of than they bring. */
-#define MAX_UNITS ((int64_t)1 << 24)
+/* Looks at a counter before a rank with a core to itself goes to sleep. */
+#define LOOKS 2000
+
+/* Microseconds after which a sleeper looks after MPI, whatever it waits for. */
+#define NAP 10000
+
+/* The same for one that must react to messages too: at first, and at most. */
+#define SHORT_NAP 100
+#define LONG_NAP 400
+#define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
 /* The words of the reduction. */
 enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR };
-enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED };
+enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED };
 
 double cio_now(void)
 {
@@ -43,7 +51,8 @@ void cio_op_free(struct cio_op *op, void *p, int64_t size)
 void cio_op_send(struct cio_op *op, const void *buf, int64_t len, int dest, enum cio_tag tag,
                  struct cio_req *req)
 {
-    int rc = cio_comm_post(op->env.comm, buf, len, dest, cio_op_tag(op, tag), req);
+    struct cio_iov iov = {buf, len};
+    int rc = cio_comm_post(op->env.comm, &iov, 1, dest, cio_op_tag(op, tag), req);
 
     if (rc != 0)
         cio_op_fail(op, rc);
@@ -59,10 +68,11 @@ void cio_op_recv(struct cio_op *op, void *buf, int64_t size, int source, enum ci
 }
 
 void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, int dest,
-                      enum cio_tag tag, struct cio_req *req)
+                      enum cio_tag tag, enum cio_send_mode mode, struct cio_req *req)
 {
     int64_t bytes = 0;
-    int rc = cio_comm_send(op->env.comm, iov, niov, dest, cio_op_tag(op, tag), req);
+    int rc = (mode == CIO_SEND_PLAIN ? cio_comm_post : cio_comm_send)(
+        op->env.comm, iov, niov, dest, cio_op_tag(op, tag), req);
 
     if (rc != 0)
         cio_op_fail(op, rc);
@@ -87,6 +97,8 @@ static void describe_range(struct cio_op *op)
         op->mine.sum[i] = 0;
     }
     op->mine.min[MIN_ERROR] = op->error;
+    if (op->env.team->group_size > 1)
+        op->mine.sum[SUM_UNSHARED] = cio_board_join(op) != 0;
     if (req->bytes == 0)
         return;
     cio_cursor_seek(&c, req->file, req->start);
@@ -170,15 +182,28 @@ static int plan_rounds(struct cio_op *op)
     if (rc != 0)
         return rc;
     cio_rounds_init(&d, spec.naggr, &op->rounds);
-    if (op->rounds.units <= MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
+    if (op->rounds.units <= CIO_MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
         return 0;
     op->stats.why = "the file range is too wide";
     return -ECANCELED;
 }
 
+/* One rank without shared memory is reason enough for all to do without. */
+static void choose_sharing(struct cio_op *op)
+{
+    struct cio_segment *seg = op->env.segment;
+
+    op->shared = op->env.team->group_size > 1 && op->all.sum[SUM_UNSHARED] == 0;
+    if (op->shared || op->env.team->group_size == 1)
+        return;
+    seg->refused = 1;
+    cio_segment_leave(seg, op->env.nodemem);
+}
+
 static void start_roles(struct cio_op *op)
 {
     op->phase = CIO_OP_RUN;
+    choose_sharing(op);
     op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
     if (op->leader != NULL)
         cio_leader_start(op);
@@ -251,19 +276,80 @@ int cio_op_progress(struct cio_op *op)
     return op->phase == CIO_OP_DONE;
 }
 
-/* An aggregator must react to whatever comes first; others know what they wait for. */
+/* Sleeps until the counter changes, having looked for a while where that harms nobody. */
+static void await_word(struct cio_op *op, const struct cio_needs *needs)
+{
+    const struct cio_node_memory *port = &op->env.nodemem;
+
+    for (int i = 0; !op->set.crowded && i < LOOKS; i++)
+        if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) != needs->seen)
+            return;
+    port->ops->wait(port->self, needs->word, needs->seen, NAP);
+    if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) == needs->seen)
+        cio_comm_poll(op->env.comm);
+}
+
+/*
+ * An aggregator must react to whatever comes first: a message or a member's answer. MPI wakes nobody
+ * for the latter, so it looks again and again, and naps in between.
+ */
+static void await_anything(struct cio_op *op, const struct cio_needs *needs, int *idle)
+{
+    const struct cio_node_memory *port = &op->env.nodemem;
+    int longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP;
+    uint32_t none = 0;
+
+    if (cio_comm_poll(op->env.comm) > 0) {
+        *idle = 0;
+        return;
+    }
+    ++*idle;
+    if (!op->set.crowded && *idle < LOOKS)
+        return;
+    port->ops->wait(port->self, needs->word != NULL ? needs->word : &none,
+                    needs->word != NULL ? needs->seen : none,
+                    (int)cio_min64(SHORT_NAP * (int64_t)*idle, longest));
+}
+
+/* An aggregator whose leader needs no attention waits for what comes next. 0: it must not. */
+static int await_next(struct cio_op *op)
+{
+    struct cio_needs needs = {.n = 0};
+
+    if (op->leader == NULL || !cio_leader_is_patient(op))
+        return 0;
+    if (cio_comm_poll(op->env.comm) > 0)
+        return 1;
+    cio_aggr_needs(op, &needs);
+    if (needs.n > 0)
+        cio_comm_wait(op->env.comm, needs.req, needs.n);
+    return needs.n > 0;
+}
+
+/* Roles other than an aggregator know what they wait for. */
 void cio_op_wait(struct cio_op *op)
 {
+    int idle = 0;
+
     while (!cio_op_progress(op)) {
         struct cio_needs needs = {.n = 0};
 
-        if (op->phase == CIO_OP_RUN && cio_aggr_is_done(op)) {
-            if (op->leader != NULL)
-                cio_leader_needs(op, &needs);
-            else
-                cio_member_needs(op, &needs);
+        if (op->phase != CIO_OP_RUN) {
+            cio_comm_wait(op->env.comm, NULL, 0);
+            continue;
         }
-        cio_comm_wait(op->env.comm, needs.req, needs.n);
+        if (op->leader != NULL)
+            cio_leader_needs(op, &needs);
+        else
+            cio_member_needs(op, &needs);
+        if (!cio_aggr_is_done(op) && await_next(op))
+            idle = 0;
+        else if (!cio_aggr_is_done(op))
+            await_anything(op, &needs, &idle);
+        else if (needs.word != NULL)
+            await_word(op, &needs);
+        else
+            cio_comm_wait(op->env.comm, needs.req, needs.n);
     }
 }
 
@@ -274,6 +360,7 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
     cio_member_finish(op);
     cio_leader_finish(op);
     cio_aggr_finish(op);
+    cio_board_release(op);
     op->stats.time[CIO_TIME_TOTAL] = cio_now() - op->started;
     if (stats != NULL)
         *stats = op->stats;

@@ -25,11 +25,16 @@
 
 struct cio_op;
 
-/* What outlives an operation on a file: the group's segment, which the next one may use again. */
+/* What outlives an operation on a file: the group's segment, which the next one uses again. */
 struct cio_segment {
+    char key[32];           /* the same on all ranks, and no other segment's; "": none is wanted */
     struct cio_nodemem mem; /* base is NULL while there is none */
     int refused;            /* shared memory could not be had: do not ask again */
+    uint32_t told, arrived; /* notes on the board so far, and answers */
 };
+
+/* Gives back what the segment holds. */
+void cio_segment_leave(struct cio_segment *segment, struct cio_node_memory nodemem);
 
 /* What an operation works with; all of it the caller's, and alive until it is finished. */
 struct cio_env {
@@ -48,10 +53,13 @@ struct cio_settings {
     int64_t unit;           /* bytes of one round, */
     int64_t stripe;         /* of one stripe; 0: unknown, */
     int64_t stripe_count;   /* 0: unknown */
+    int64_t message;        /* most data in one message; 0: a good choice */
     int64_t memory_limit;   /* bytes of each rank for intra-node data */
     enum cio_transport transport;
     enum cio_switch sieve_write; /* read-modify-write for rounds with holes */
     enum cio_switch sieve_read;  /* read what nobody asked for, to read in one piece */
+    enum cio_switch merge;  /* pieces of a group; automatic: where many of them adjoin */
+    int crowded;            /* ranks share cores: whoever waits sleeps at once */
     int once;               /* agree once only, at the start: a second time is out of order */
     int tag;                /* CIO_OP_TAGS tags from here on are this operation's */
 };

@@ -7,9 +7,13 @@
 #include "exec/internal.h"
 #include "plan/bits.h"
 #include "plan/code.h"
+#include "plan/copy.h"
 
 /* Holes closer together than this are cheaper to read and write back than to step over. */
 #define SIEVE_GAP (64 << 10)
+
+/* Segments decoded at a time. */
+#define BATCH 256
 
 static int64_t cover_bytes(const struct cio_op *op)
 {
@@ -40,45 +44,74 @@ void cio_round_begin(struct cio_round *r, int64_t off, int64_t len)
 
     r->off = off;
     r->len = len;
+    r->whole = 0;
     memset(r->cover, 0, bytes);
     if (r->loaded != NULL)
         memset(r->loaded, 0, bytes);
 }
 
+/* Begins to decode segments that must add up to `bytes`. */
+static int begin(const struct cio_round *r, const char *coded, int64_t size, int64_t bytes,
+                 struct cio_decoder *d)
+{
+    int rc = cio_decode_begin(d, coded, (size_t)size, r->off, r->off, r->off + r->len);
+
+    return rc == 0 && d->bytes != bytes ? -EBADMSG : rc;
+}
+
+static void lay(struct cio_round *r, const cio_extent *e, int n, const char **data)
+{
+    const char *from = *data;
+
+    for (int i = 0; i < n; i++) {
+        int64_t at = e[i].off - r->off;
+
+        cio_bits_set_range(r->cover, at, at + e[i].len);
+        cio_copy_small(r->buf + at, from, e[i].len);
+        from += e[i].len;
+    }
+    *data = from;
+}
+
+static void mark(struct cio_round *r, const cio_extent *e, int n)
+{
+    for (int i = 0; i < n; i++)
+        cio_bits_set_range(r->cover, e[i].off - r->off, cio_extent_end(e[i]) - r->off);
+}
+
 int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const char *data,
                    int64_t bytes)
 {
+    cio_extent e[BATCH];
     struct cio_decoder d;
-    cio_extent e;
-    int rc = cio_decode_begin(&d, coded, (size_t)size, r->off, r->off, r->off + r->len);
+    int n, rc = begin(r, coded, size, bytes, &d);
 
-    if (rc == 0 && d.bytes != bytes)
-        rc = -EBADMSG;
     if (rc != 0)
         return rc;
-    while ((rc = cio_decode_next(&d, &e)) == 1) {
-        int64_t at = e.off - r->off;
-
-        cio_bits_set_range(r->cover, at, at + e.len);
-        if (data != NULL) {
-            memcpy(r->buf + at, data, (size_t)e.len);
-            data += e.len;
-        }
+    while ((n = cio_decode_some(&d, e, BATCH)) > 0) {
+        if (data != NULL)
+            lay(r, e, n, &data);
+        else
+            mark(r, e, n);
     }
-    return rc;
+    return n;
 }
 
-void cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data)
+int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data,
+                   int64_t bytes)
 {
+    cio_extent e[BATCH];
     struct cio_decoder d;
-    cio_extent e;
+    int n, rc = begin(r, coded, size, bytes, &d);
 
-    if (cio_decode_begin(&d, coded, (size_t)size, r->off, r->off, r->off + r->len) != 0)
-        return;
-    while (cio_decode_next(&d, &e) == 1) {
-        memcpy(data, r->buf + (e.off - r->off), (size_t)e.len);
-        data += e.len;
-    }
+    if (rc != 0)
+        return rc;
+    while ((n = cio_decode_some(&d, e, BATCH)) > 0)
+        for (int i = 0; i < n; i++) {
+            cio_copy_small(data, r->buf + (e[i].off - r->off), e[i].len);
+            data += e[i].len;
+        }
+    return n;
 }
 
 /* ---- runs of covered bytes ---- */
@@ -237,5 +270,13 @@ int cio_round_read(struct cio_op *op, struct cio_round *r)
         return load_missing(op, r);
     rc = transfer(op, r, r->buf, s.first, s.last, 0);
     cio_bits_set_range(r->loaded, s.first, s.last);
+    return rc;
+}
+
+int cio_round_read_all(struct cio_op *op, struct cio_round *r)
+{
+    int rc = transfer(op, r, r->buf, 0, r->len, 0);
+
+    r->whole = rc == 0;
     return rc;
 }

@@ -15,6 +15,7 @@ struct cio_round {
     char *spare;      /* read-modify-write: the file's bytes; made when first needed */
     uint64_t *cover;  /* a bit for each byte: written by somebody, or wanted */
     uint64_t *loaded; /* a bit for each byte: in the buffer (read) */
+    int whole;        /* all of them are */
 };
 
 /* 0 or -ENOMEM; what was made is destroyed with cio_round_destroy in any case. */
@@ -31,8 +32,9 @@ void cio_round_begin(struct cio_round *r, int64_t off, int64_t len);
 int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const char *data,
                    int64_t bytes);
 
-/* Collects the bytes of coded segments that cio_round_take has accepted. */
-void cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data);
+/* Collects the bytes of coded segments, which must add up to `bytes`. -EBADMSG. */
+int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data,
+                   int64_t bytes);
 
 /*
  * Writes what is covered: in one piece if there are no holes; else piece by piece, or, where that
@@ -40,7 +42,8 @@ void cio_round_give(const struct cio_round *r, const char *coded, int64_t size, 
  */
 int cio_round_write(struct cio_op *op, struct cio_round *r);
 
-/* Loads what is covered and not loaded yet. */
+/* Loads what is covered and not loaded yet; or everything, covered or not. */
 int cio_round_read(struct cio_op *op, struct cio_round *r);
+int cio_round_read_all(struct cio_op *op, struct cio_round *r);
 
 #endif

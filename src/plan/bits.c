@@ -40,16 +40,12 @@ static uint64_t ones_below(int64_t i)
     return ~(uint64_t)0 >> (CIO_BITS_PER_WORD - 1 - (i - 1) % CIO_BITS_PER_WORD);
 }
 
-void cio_bits_set_range(uint64_t *w, int64_t lo, int64_t hi)
+void cio_bits_set_long(uint64_t *w, int64_t lo, int64_t hi)
 {
     int64_t a = lo / CIO_BITS_PER_WORD, b = (hi - 1) / CIO_BITS_PER_WORD;
 
     if (lo >= hi)
         return;
-    if (a == b) {
-        w[a] |= ones_from(lo) & ones_below(hi);
-        return;
-    }
     w[a] |= ones_from(lo);
     for (int64_t k = a + 1; k < b; k++)
         w[k] = ~(uint64_t)0;

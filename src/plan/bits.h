@@ -30,8 +30,29 @@ static inline int cio_bits_test(const uint64_t *w, int64_t i)
     return w[i / CIO_BITS_PER_WORD] >> i % CIO_BITS_PER_WORD & 1;
 }
 
-/* Set the bits of [lo, hi). */
-void cio_bits_set_range(uint64_t *w, int64_t lo, int64_t hi);
+/* What cio_bits_set_range() leaves to a call: ranges over more than two words, and empty ones. */
+void cio_bits_set_long(uint64_t *w, int64_t lo, int64_t hi);
+
+/*
+ * Set the bits of [lo, hi). Short ranges lie in one word or two, and asking which would be
+ * mispredicted too often: both are written, `apart` being 0 if they are one and all ones otherwise.
+ */
+static inline void cio_bits_set_range(uint64_t *w, int64_t lo, int64_t hi)
+{
+    uint64_t a = (uint64_t)lo / CIO_BITS_PER_WORD, b = (uint64_t)(hi - 1) / CIO_BITS_PER_WORD;
+    uint64_t from = ~(uint64_t)0 << (uint64_t)lo % CIO_BITS_PER_WORD;
+    uint64_t below = ~(uint64_t)0 >> -(uint64_t)hi % CIO_BITS_PER_WORD;
+    uint64_t apart = a - b, first, last;
+
+    if (b - a > 1) {
+        cio_bits_set_long(w, lo, hi);
+        return;
+    }
+    first = w[a] | (from & (below | apart));
+    last = w[b] | (below & (from | apart));
+    w[a] = first;
+    w[b] = last;
+}
 
 /* Add the bits of src to dst. */
 void cio_bits_or(uint64_t *dst, const uint64_t *src, int64_t nbits);

@@ -14,6 +14,7 @@
 #include "plan/code.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "plan/varint.h"
 
@@ -64,6 +65,30 @@ static int begins_one_length(const cio_extent *e, size_t n)
     return n >= ONE_LENGTH_MIN && regular_prefix(e, ONE_LENGTH_MIN, 0) == ONE_LENGTH_MIN;
 }
 
+/*
+ * Index of the first extent, not e[0], at which a regular block begins; n if none. Seen only when
+ * as many extents of one length have passed: bit k of `same` says that the k-th extent back is as
+ * long as the one before it. A branch on each of these comparisons would often be mispredicted.
+ */
+static size_t irregular_prefix(const cio_extent *e, size_t n)
+{
+    const unsigned strided = (1 << (STRIDED_MIN - 1)) - 1;
+    unsigned same = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        same = same << 1 | (e[i].len == e[i - 1].len);
+        if ((same & strided) == strided) {
+            size_t first = i - (size_t)__builtin_ctz(~same); /* of this length */
+
+            if (begins_one_length(e + first, n - first))
+                return first;
+            if (begins_strided(e + i + 1 - STRIDED_MIN, STRIDED_MIN))
+                return i + 1 - STRIDED_MIN;
+        }
+    }
+    return n;
+}
+
 static struct block next_block(const cio_extent *e, size_t n)
 {
     size_t i = 1;
@@ -75,23 +100,46 @@ static struct block next_block(const cio_extent *e, size_t n)
             i++;
         return (struct block){BLOCK_ONE_LENGTH, i};
     }
-    while (i < n && !begins_strided(e + i, n - i) && !begins_one_length(e + i, n - i))
-        i++;
-    return (struct block){BLOCK_IRREGULAR, i};
+    return (struct block){BLOCK_IRREGULAR, irregular_prefix(e, n)};
+}
+
+/*
+ * A gap and a length. Usually these take 1 or 2 bytes and 1: then without a branch on the gap,
+ * whose second byte is overwritten if it has none.
+ */
+static inline uint8_t *put_extent(uint8_t *p, uint64_t gap, uint64_t len)
+{
+    uint64_t high = gap >> 7, more = (high + 0x7f) & 0x80;
+
+    if ((high | len) > 0x7f)
+        return cio_varint_put(cio_varint_put(p, gap), len);
+    p[0] = (uint8_t)(gap | more);
+    p[1] = (uint8_t)high;
+    p += 1 + (more >> 7);
+    *p = (uint8_t)len;
+    return p + 1;
+}
+
+static uint8_t *put_irregular(uint8_t *p, const cio_extent *e, size_t n, int64_t at)
+{
+    for (size_t i = 0; i < n; i++) {
+        p = put_extent(p, (uint64_t)(e[i].off - at), (uint64_t)e[i].len);
+        at = cio_extent_end(e[i]);
+    }
+    return p;
 }
 
 static uint8_t *put_body(uint8_t *p, const cio_extent *e, struct block b, int64_t at)
 {
-    if (b.kind != BLOCK_IRREGULAR)
-        p = cio_varint_put(p, (uint64_t)e[0].len);
+    if (b.kind == BLOCK_IRREGULAR)
+        return put_irregular(p, e, b.n, at);
+    p = cio_varint_put(p, (uint64_t)e[0].len);
     if (b.kind == BLOCK_STRIDED) {
         p = cio_varint_put(p, (uint64_t)(e[0].off - at));
         return cio_varint_put(p, (uint64_t)(e[1].off - cio_extent_end(e[0])));
     }
     for (size_t i = 0; i < b.n; i++) {
         p = cio_varint_put(p, (uint64_t)(e[i].off - at));
-        if (b.kind == BLOCK_IRREGULAR)
-            p = cio_varint_put(p, (uint64_t)e[i].len);
         at = cio_extent_end(e[i]);
     }
     return p;
@@ -232,14 +280,17 @@ static int refuse(struct cio_decoder *d)
     return -EBADMSG;
 }
 
-int cio_decode_next(struct cio_decoder *d, cio_extent *e)
+/* After a block: 1 if another one begins, 0 at the end. */
+static int after_block(struct cio_decoder *d)
 {
-    if (d->block_left == 0) {
-        if (d->p == d->end && d->extents_left == 0 && d->bytes_left == 0)
-            return 0;
-        if (begin_block(d))
-            return refuse(d);
-    }
+    if (d->p == d->end && d->extents_left == 0 && d->bytes_left == 0)
+        return 0;
+    return begin_block(d) ? refuse(d) : 1;
+}
+
+/* The next extent of a block that has one. */
+static int next_of_block(struct cio_decoder *d, cio_extent *e)
+{
     if (d->kind == BLOCK_STRIDED)
         *e = next_of_run(d);
     else if (next_with_gap(d, e))
@@ -248,16 +299,170 @@ int cio_decode_next(struct cio_decoder *d, cio_extent *e)
     return 1;
 }
 
+int cio_decode_next(struct cio_decoder *d, cio_extent *e)
+{
+    int rc = d->block_left > 0 ? 1 : after_block(d);
+
+    return rc > 0 ? next_of_block(d, e) : rc;
+}
+
+/*
+ * What the loops over many extents keep in registers. They do not look at each extent: whatever is
+ * out of range or malformed shows in the sums at the end, and then all is done again with care, to
+ * find the extents before it. The sums cannot overflow: fewer than 2^31 extents are decoded at
+ * once, and gaps and lengths have up to SHORT_BITS bits.
+ */
+struct sums {
+    uint64_t at, bytes;
+    uint64_t wrong; /* top bit: a length of 0 or an overlong varint */
+};
+
+#define SHORT_BITS (4 * 7)
+
+static inline void add_extent(struct sums *s, cio_extent *e, uint64_t gap, uint64_t len)
+{
+    *e = (cio_extent){(int64_t)(s->at + gap), (int64_t)len};
+    s->at += gap + len;
+    s->bytes += len;
+    s->wrong |= len - 1;
+}
+
+/* Accept n extents, and input up to p; returns n, or 0 if something is wrong. */
+static int settle(struct cio_decoder *d, const uint8_t *p, int n, const struct sums *s)
+{
+    if (s->wrong >> 63 || s->at > (uint64_t)d->hi || s->bytes > (uint64_t)d->bytes_left) {
+        d->careful = 1;
+        return 0;
+    }
+    d->p = p;
+    d->at = (int64_t)s->at;
+    d->bytes_left -= (int64_t)s->bytes;
+    d->block_left -= (uint64_t)n;
+    return n;
+}
+
+/* The gap and length at the low end of a word. Returns their size, 0 if any takes over 4 bytes. */
+static inline int get_extent(uint64_t word, uint64_t *gap, uint64_t *len, uint64_t *wrong)
+{
+    int a, b;
+
+    if ((word & 0x808080) == 0x80) {
+        *gap = (word & 0x7f) | (word >> 1 & 0x3f80);
+        *len = word >> 16 & 0x7f;
+        *wrong |= *gap - 0x80;
+        return 3;
+    }
+    if ((word & 0x8080) == 0) {
+        *gap = word & 0x7f;
+        *len = word >> 8 & 0x7f;
+        return 2;
+    }
+    a = cio_varint_get4(word, gap, wrong);
+    b = a ? cio_varint_get4(word >> 8 * a, len, wrong) : 0;
+    return b ? a + b : 0;
+}
+
+static inline int get_gap(uint64_t word, uint64_t *gap, uint64_t *wrong)
+{
+    if ((word & 0x8080) == 0x80) {
+        *gap = (word & 0x7f) | (word >> 1 & 0x3f80);
+        *wrong |= *gap - 0x80;
+        return 2;
+    }
+    return cio_varint_get4(word, gap, wrong);
+}
+
+static int some_irregular(struct cio_decoder *d, cio_extent *e, int n)
+{
+    struct sums s = {.at = (uint64_t)d->at};
+    const uint8_t *p = d->p, *last = d->end - CIO_VARINT_WORD;
+    uint64_t gap, len;
+    int i, size;
+
+    for (i = 0; i < n && p <= last; i++) {
+        size = get_extent(cio_varint_load(p), &gap, &len, &s.wrong);
+        if (!size)
+            break;
+        p += size;
+        add_extent(&s, &e[i], gap, len);
+    }
+    return settle(d, p, i, &s);
+}
+
+static int some_one_length(struct cio_decoder *d, cio_extent *e, int n)
+{
+    struct sums s = {.at = (uint64_t)d->at};
+    const uint8_t *p = d->p, *last = d->end - CIO_VARINT_WORD;
+    uint64_t gap, len = (uint64_t)d->len;
+    int i, size;
+
+    for (i = 0; i < n && p <= last; i++) {
+        size = get_gap(cio_varint_load(p), &gap, &s.wrong);
+        if (!size)
+            break;
+        p += size;
+        add_extent(&s, &e[i], gap, len);
+    }
+    return settle(d, p, i, &s);
+}
+
+static int some_of_run(struct cio_decoder *d, cio_extent *e, int n)
+{
+    for (int i = 0; i < n; i++)
+        e[i] = (cio_extent){(int64_t)(d->next + (uint64_t)i * d->stride), d->len};
+    d->next += (uint64_t)n * d->stride;
+    d->at = cio_extent_end(e[n - 1]);
+    d->block_left -= (uint64_t)n;
+    return n;
+}
+
+/*
+ * As many extents as the fast loops can take, up to cap; maybe none. The block's first was already
+ * decoded, so that nothing here can be below lo.
+ */
+static int some_of_block(struct cio_decoder *d, cio_extent *e, int cap)
+{
+    int n = (int)cio_min64(cap, (int64_t)d->block_left);
+
+    if (d->kind == BLOCK_STRIDED)
+        return some_of_run(d, e, n);
+    if (d->careful || d->len >> SHORT_BITS)
+        return 0;
+    if (d->end - d->p < CIO_VARINT_WORD)
+        return 0;
+    return d->kind == BLOCK_IRREGULAR ? some_irregular(d, e, n) : some_one_length(d, e, n);
+}
+
+int cio_decode_some(struct cio_decoder *d, cio_extent *e, int cap)
+{
+    int n = 0, rc = 1;
+
+    while (n < cap && rc > 0) {
+        int k = d->block_left > 0 ? some_of_block(d, e + n, cap - n) : 0;
+
+        if (k == 0) {
+            rc = cio_decode_next(d, &e[n]);
+            k = rc > 0;
+        }
+        n += k;
+    }
+    return n > 0 ? n : rc;
+}
+
 int cio_decode_all(struct cio_decoder *d, cio_extent *e, size_t cap, size_t *n)
 {
-    cio_extent x;
+    cio_extent none;
     size_t i = 0;
-    int rc;
+    int rc = 1;
 
     if (d->extents > cap)
         return -ENOSPC;
-    while ((rc = cio_decode_next(d, &x)) > 0)
-        e[i++] = x;
+    while (rc > 0 && i < d->extents) {
+        rc = cio_decode_some(d, e + i, (int)cio_min64((int64_t)(d->extents - i), INT_MAX));
+        i += rc > 0 ? (size_t)rc : 0;
+    }
+    if (rc > 0)
+        rc = cio_decode_next(d, &none);
     if (rc == 0)
         *n = i;
     return rc;

@@ -40,6 +40,7 @@ struct cio_decoder {
     uint64_t extents_left; /* not yet in a block */
     int64_t bytes_left;
     uint64_t block_left;   /* extents to come in this block */
+    int careful;           /* something to come is malformed: look at each extent */
     int kind;              /* of this block, */
     int64_t len;           /* and its one length */
     uint64_t next, stride; /* offsets of a strided block; one too many is computed */
@@ -58,6 +59,13 @@ int cio_decode_begin(struct cio_decoder *d, const void *buf, size_t size, int64_
  * [lo, hi).
  */
 int cio_decode_next(struct cio_decoder *d, cio_extent *e);
+
+/*
+ * The next extents, up to cap > 0 of them: how many were put into e; otherwise as above. This is
+ * the fast way through many small pieces. Extents before something malformed are delivered first,
+ * as one by one. What e holds beyond those delivered is unspecified.
+ */
+int cio_decode_some(struct cio_decoder *d, cio_extent *e, int cap);
 
 /*
  * The whole list, from a decoder on which nothing but cio_decode_begin() was called.

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define CIO_VARINT_MAX 9
 
@@ -37,6 +38,41 @@ static inline const uint8_t *cio_varint_get(const uint8_t *p, const uint8_t *end
         }
     }
     return NULL;
+}
+
+/* Eight bytes as a number, the first one least significant: several varints in one register. */
+#define CIO_VARINT_WORD 8
+
+static inline uint64_t cio_varint_load(const uint8_t *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/*
+ * The integer of up to 4 bytes at the low end of a word. Returns its size in bytes, 0 if it is
+ * longer. Sets the top bit of *wrong if it is longer than needed, so that the caller may look at
+ * that once for many.
+ */
+static inline int cio_varint_get4(uint64_t word, uint64_t *v, uint64_t *wrong)
+{
+    uint32_t x = (uint32_t)word, last = ~x & 0x80808080;
+    int size;
+
+    if (!last)
+        return 0;
+    size = (__builtin_ctz(last) + 1) / 8;
+    x &= (last ^ (last - 1)) & 0x7f7f7f7f;
+    x = (x & 0x007f007f) | (x >> 1 & 0x3f803f80);
+    x = (x & 0x3fff) | (x >> 2 & 0xfffc000);
+    *v = x;
+    *wrong |= *v - ((uint64_t)(size > 1) << 7 * (size - 1));
+    return size;
 }
 
 #endif

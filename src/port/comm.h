@@ -71,12 +71,10 @@ static inline int cio_comm_send(struct cio_comm *comm, const struct cio_iov *iov
  * The same for a short message that the receiver already waits for, or has room for: done may mean
  * only that the buffer can be used again. Saves the answer that a synchronous send needs.
  */
-static inline int cio_comm_post(struct cio_comm *comm, const void *buf, int64_t len, int dest,
-                                int tag, struct cio_req *req)
+static inline int cio_comm_post(struct cio_comm *comm, const struct cio_iov *iov, int niov,
+                                int dest, int tag, struct cio_req *req)
 {
-    struct cio_iov iov = {buf, len};
-
-    return comm->ops->send(comm, &iov, 1, dest, tag, CIO_SEND_PLAIN, req);
+    return comm->ops->send(comm, iov, niov, dest, tag, CIO_SEND_PLAIN, req);
 }
 
 /* Starts a receive of at most `size` bytes; a longer message is an error (-EMSGSIZE). */

@@ -56,6 +56,8 @@ static void make_settings(uint64_t *rnd, struct cio_settings *s)
     s->transport = (enum cio_transport)check_between(rnd, 0, 2);
     s->sieve_write = (enum cio_switch)check_between(rnd, 0, 2);
     s->sieve_read = (enum cio_switch)check_between(rnd, 0, 2);
+    s->message = check_between(rnd, 0, 1) == 0 ? 0 : check_between(rnd, 1, 2 * s->unit);
+    s->merge = (enum cio_switch)check_between(rnd, 0, 2);
     s->tag = 100;
 }
 
@@ -312,9 +314,9 @@ void case_print(const struct test_case *c, const char *what, uint64_t seed)
     const struct cio_settings *s = &c->world.settings;
 
     printf("%s: seed %llu: %d ranks, %d nodes, %d leaders, %d aggregators, domain %d, unit %lld, "
-           "stripe %lld x %lld, limit %lld, transport %d\n",
+           "stripe %lld x %lld, limit %lld, transport %d, merge %d, message %lld\n",
            what, (unsigned long long)seed, c->world.size, c->world.nodes->nnodes,
            c->world.team[0]->nleaders, c->world.naggr, s->domain, (long long)s->unit,
            (long long)s->stripe, (long long)s->stripe_count, (long long)s->memory_limit,
-           s->transport);
+           s->transport, s->merge, (long long)s->message);
 }

@@ -41,6 +41,7 @@ void world_create(struct world *w, int size, const int *node_of, int c, int nagg
     for (int r = 0; r < size; r++) {
         ok(cio_team_create(w->nodes, r, c, w->aggr, w->naggr, &w->team[r]), "team");
         ok(cio_loop_comm(w->loop, r, &w->comm[r]), "comm");
+        snprintf(w->segment[r].key, sizeof(w->segment[r].key), "world");
     }
     w->settings = (struct cio_settings){.tam = CIO_ENABLE,
                                         .domain = CIO_DOMAIN_EVEN,
@@ -55,8 +56,7 @@ void world_destroy(struct world *w)
     struct cio_node_memory port = cio_nodemem_loop_port(w->memory);
 
     for (int r = 0; r < w->size; r++) {
-        if (w->segment[r].mem.base != NULL)
-            port.ops->detach(port.self, &w->segment[r].mem);
+        cio_segment_leave(&w->segment[r], port);
         cio_comm_destroy(w->comm[r]);
         cio_team_destroy(w->team[r]);
     }

@@ -18,23 +18,45 @@ enum { MAX = 64, RANGE = 1 << 20, NBITS = 1000, MOST_DELIVERED = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What comes in lots of up to cap is what comes one by one: n extents, then rc if it is <= 0. */
+static void fuzz_some(struct cio_decoder d, int cap, const cio_extent *e, size_t n, int rc)
+{
+    cio_extent some[256];
+    size_t i = 0;
+    int k;
+
+    while ((k = cio_decode_some(&d, some, cap)) > 0 && i < n) {
+        size_t same = cio_min64(k, (int64_t)(n - i));
+
+        if (!CHECK(k <= cap && !memcmp(some, e + i, same * sizeof(*e))) ||
+            !CHECK(same == (size_t)k || rc > 0))
+            abort();
+        i += same;
+    }
+    if (rc <= 0 && (!CHECK(i == n) || !CHECK(k == rc)))
+        abort();
+}
+
 /* Sorted, disjoint, not empty and in the range; and as many as announced. */
 static void fuzz_extents(const uint8_t *data, size_t size, int64_t lo, int64_t hi)
 {
     static cio_extent e[MOST_DELIVERED], again[MOST_DELIVERED];
     static uint8_t buf[MOST_DELIVERED * 20 + 20];
-    struct cio_decoder d;
+    struct cio_decoder d, begun;
     size_t n = 0, m = 0;
-    int rc;
+    int rc = 1;
 
     if (cio_decode_begin(&d, data, size, 0, lo, hi))
         return;
+    begun = d;
     while (n < MOST_DELIVERED && (rc = cio_decode_next(&d, &e[n])) > 0)
         n++;
     if (!CHECK(cio_extents_check(e, n, hi) == 0) || !CHECK(n == 0 || e[0].off >= lo))
         abort();
     if (!CHECK(n <= d.extents))
         abort();
+    fuzz_some(begun, 1 + (int)(size % 9), e, n, rc);
+    fuzz_some(begun, 256, e, n, rc);
     if (n == MOST_DELIVERED || rc < 0)
         return;
     if (!CHECK(d.extents == n) || !CHECK(d.bytes == cio_extents_bytes(e, n)))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan/bits.h"
+#include "plan/extent.h"
 
 enum { MAX_BITS = 2000, MAX_WORDS = (MAX_BITS + 63) / 64 };
 
@@ -42,6 +43,50 @@ static void test_against_map(uint64_t *rng)
     }
     cio_bits_or(w, other, nbits);
     check_same(w, map, nbits);
+}
+
+static int all_same(const uint64_t *w, const uint64_t *before, int64_t lo, int64_t hi,
+                    int64_t nbits)
+{
+    int same = 1;
+
+    for (int64_t i = 0; i < nbits; i++)
+        same &= cio_bits_test(w, i) == (cio_bits_test(before, i) || (lo <= i && i < hi));
+    return same;
+}
+
+/* Every range of a few words, which are all there is: a sanitizer sees what is touched beyond. */
+static void test_every_range(uint64_t *rng)
+{
+    enum { BITS = 4 * 64 };
+    uint64_t before[4];
+
+    for (int64_t hi = 0; hi <= BITS; hi++) {
+        size_t bytes = cio_bits_words(hi) * sizeof(uint64_t);
+        uint64_t *w = malloc(bytes + !bytes);
+
+        for (int64_t lo = 0; lo <= hi; lo++) {
+            for (int k = 0; k < 4; k++)
+                before[k] = lo % 2 ? check_random(rng) & check_random(rng) & check_random(rng) : 0;
+            memcpy(w, before, bytes);
+            cio_bits_set_range(w, lo, hi);
+            CHECK(all_same(w, before, lo, hi, (int64_t)bytes * 8));
+        }
+        free(w);
+    }
+}
+
+/* Words before and after are left alone. */
+static void test_range_guards(uint64_t *rng)
+{
+    for (int i = 0; i < 100000; i++) {
+        uint64_t w[8] = {0}, before[8] = {0};
+        int64_t lo = check_between(rng, 0, 256), hi = check_between(rng, lo, 256);
+
+        hi = i % 4 ? cio_min64(hi, lo + check_between(rng, 0, 64)) : hi;
+        cio_bits_set_range(w + 2, lo, hi);
+        CHECK(all_same(w, before, 2 * 64 + lo, 2 * 64 + hi, 8 * 64));
+    }
 }
 
 /* Stretches of noise of any density, runs, periods and silence. */
@@ -164,6 +209,8 @@ int main(void)
 
     test_messages();
     test_sizes(&rng);
+    test_every_range(&rng);
+    test_range_guards(&rng);
     for (int i = 0; i < 2000; i++) {
         test_against_map(&rng);
         test_random_code(&rng);
