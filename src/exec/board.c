@@ -6,7 +6,8 @@
 
 /* Regions begin on pages, and are backed in steps of this size. */
 #define PAGE ((int64_t)4096)
-#define STEP ((int64_t)64 << 10)
+#define STEP ((int64_t)16 << 10)
+#define SLACK ((int64_t)64 << 10)
 
 static int64_t round_up(int64_t n, int64_t to)
 {
@@ -34,12 +35,12 @@ static int64_t lay_out(struct cio_board *b, struct cio_desc *desc, int k, int64_
         struct cio_desc *d = desc != NULL ? &desc[i] : &unused;
 
         reserve(&d->lists, lists * (int64_t)sizeof(struct cio_list), &at);
-        reserve(&d->meta, budget + STEP, &at);
-        reserve(&d->pos, budget + STEP, &at);
+        reserve(&d->meta, budget + SLACK, &at);
+        reserve(&d->pos, budget + SLACK, &at);
         reserve(&d->bits, (CIO_MAX_UNITS + 64 * (int64_t)naggr) / 8, &at);
     }
     reserve(&b->units, k * lists * (int64_t)sizeof(struct cio_unit), &at);
-    reserve(&b->out, 2 * k * (budget + STEP), &at);
+    reserve(&b->out, 2 * k * (budget + SLACK), &at);
     return at;
 }
 

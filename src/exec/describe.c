@@ -22,6 +22,7 @@ struct writer {
     int64_t charge;   /* of all lists so far */
     int all;          /* everything must fit: -E2BIG if it does not */
     int error;
+    cio_extent chunk[CIO_LIST_PIECES];
 };
 
 static void begin_list(struct writer *w, int64_t t, int64_t base, int64_t stream)
@@ -31,6 +32,16 @@ static void begin_list(struct writer *w, int64_t t, int64_t base, int64_t stream
     w->stream = stream;
     w->bytes = 0;
     w->n = 0;
+}
+
+/* Its chunk, which is most of it, is not cleared. */
+static void begin(struct writer *w, struct cio_describer *d, int64_t charge, int all)
+{
+    w->d = d;
+    w->charge = charge;
+    w->all = all;
+    w->error = 0;
+    begin_list(w, 0, 0, 0);
 }
 
 static int back_list(struct cio_describer *d)
@@ -62,7 +73,7 @@ static void end_list(struct writer *w)
                               .bytes = w->bytes,
                               .first = desc->pieces,
                               .stream = w->stream - d->req->start};
-    list->coded = (int64_t)cio_code_encode(d->chunk, (size_t)w->n, w->base,
+    list->coded = (int64_t)cio_code_encode(w->chunk, (size_t)w->n, w->base,
                                            d->area.meta + desc->coded);
     desc->coded += list->coded;
     desc->pieces += w->n;
@@ -77,7 +88,7 @@ static inline int64_t add_piece(struct writer *w, int64_t off, int64_t len)
     if (w->n == CIO_LIST_PIECES || w->bytes == w->d->list_bytes)
         end_list(w);
     len = cio_min64(len, w->d->list_bytes - w->bytes);
-    w->d->chunk[w->n++] = (cio_extent){off, len};
+    w->chunk[w->n++] = (cio_extent){off, len};
     w->bytes += len;
     return len;
 }
@@ -120,10 +131,11 @@ static void sort_lists(struct cio_describer *d)
 static int describe_all(struct cio_describer *d)
 {
     const struct cio_request *req = d->req;
-    struct writer w = {.d = d, .all = 1, .charge = (int64_t)whole_charge(d)};
+    struct writer w;
     int64_t stream = req->start, last = req->start + req->bytes, end = INT64_MIN;
     struct cio_cursor c;
 
+    begin(&w, d, (int64_t)whole_charge(d), 1);
     cio_cursor_seek(&c, req->file, stream);
     while (stream < last && w.error == 0) {
         int64_t off = req->disp + cio_cursor_offset(&c);
@@ -206,8 +218,9 @@ static int describe_some(struct cio_describer *d, struct cio_place *place)
 {
     const struct cio_rounds *r = d->rounds;
     struct cio_place from = *place;
-    struct writer w = {.d = d};
+    struct writer w;
 
+    begin(&w, d, 0, 0);
     for (int64_t t = from.t; t < r->units && w.error == 0; t++) {
         int64_t off, len, start, reached;
 

@@ -6,7 +6,7 @@
 #include "exec/op.h"
 
 /* The most pieces in one list, and the most bytes of its code. */
-#define CIO_LIST_PIECES 4096
+#define CIO_LIST_PIECES 1024
 #define CIO_LIST_CODED ((int64_t)CIO_LIST_PIECES * 11 + 32)
 
 struct cio_describer {
@@ -16,7 +16,6 @@ struct cio_describer {
     struct cio_board_memory memory;
     int64_t budget;
     int64_t list_bytes; /* the most in one list */
-    cio_extent *chunk; /* CIO_LIST_PIECES of them, for the list that is being made */
     int marked;        /* the area's set of positions is complete */
 };
 

@@ -29,20 +29,10 @@ static void describe(struct cio_op *op, struct cio_ctl *out)
     op->stats.time[CIO_TIME_FLATTEN] += cio_now() - t;
 }
 
-static int make_chunk(struct cio_op *op)
-{
-    struct cio_describer *d = &op->member.describer;
-
-    if (d->chunk == NULL)
-        d->chunk = cio_op_alloc(op, CIO_LIST_PIECES * (int64_t)sizeof(cio_extent));
-    return d->chunk == NULL ? -ENOMEM : 0;
-}
-
 void cio_member_begin(struct cio_op *op, struct cio_board *board, int area, struct cio_ctl *out)
 {
     struct cio_member *m = &op->member;
     struct cio_describer *d = &m->describer;
-    int rc = make_chunk(op);
 
     m->board = board;
     d->req = &op->req;
@@ -53,10 +43,7 @@ void cio_member_begin(struct cio_op *op, struct cio_board *board, int area, stru
     d->marked = 0;
     cio_area_at(board, area, &d->area);
     op->stats.count[CIO_COUNT_SHARED] = op->shared;
-    if (rc == 0)
-        describe(op, out);
-    else
-        *out = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
+    describe(op, out);
 }
 
 static void merge(struct cio_op *op)
@@ -356,6 +343,5 @@ void cio_member_finish(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
 
-    cio_op_free(op, m->describer.chunk, CIO_LIST_PIECES * (int64_t)sizeof(cio_extent));
     cio_op_free(op, m->stream, m->stream_size);
 }

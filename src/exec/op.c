@@ -10,7 +10,7 @@
 #define LOOKS 2000
 
 /* Microseconds after which a sleeper looks after MPI, whatever it waits for. */
-#define NAP 10000
+#define NAP 50000
 
 /* The same for one that must react to messages too: at first, and at most. */
 #define SHORT_NAP 100
