@@ -11,7 +11,7 @@
 #define TAG_GROUPS 512
 
 /* Bytes of one round where nothing is known of stripes. */
-#define DEFAULT_UNIT (1 << 20)
+#define DEFAULT_UNIT (2 << 20)
 
 /* The engine's messages count the bytes of a round in 32 bits. */
 #define LARGEST_UNIT (1 << 28)
@@ -64,7 +64,7 @@ static enum cio_domain_kind choose_domain(ADIO_File fd)
     }
 }
 
-/* A round is a stripe, or a megabyte, but never more than a part of cb_buffer_size. */
+/* A round is a stripe, or two megabytes, but never more than a part of cb_buffer_size. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd)
 {
     int64_t unit = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : DEFAULT_UNIT;

@@ -70,6 +70,15 @@ void cio_area_at(struct cio_board *board, int member, struct cio_area *area)
                               .bits = (uint64_t *)(base + d->bits.at)};
 }
 
+/* Linux maps up to 64 KiB around a fault. */
+#define AROUND ((int64_t)64 << 10)
+
+void cio_board_touch(const void *base, int64_t from, int64_t to)
+{
+    for (; from < to; from = (from / AROUND + 1) * AROUND)
+        (void)*((const volatile char *)base + from);
+}
+
 int cio_region_back(const struct cio_board_memory *m, struct cio_region *region, int64_t size)
 {
     int64_t to;
@@ -81,7 +90,9 @@ int cio_region_back(const struct cio_board_memory *m, struct cio_region *region,
         return -ENOSPC;
     to = cio_min64(round_up(size, STEP), region->size);
     rc = m->port.ops->back(m->port.self, m->mem, region->at + region->backed, region->at + to);
-    if (rc == 0)
-        region->backed = to;
-    return rc;
+    if (rc != 0)
+        return rc;
+    cio_board_touch(m->mem->base, region->at + region->backed, region->at + to);
+    region->backed = to;
+    return 0;
 }

@@ -66,6 +66,7 @@ struct cio_board {
     int64_t members;
     int64_t nunits;
     struct cio_region head, units, out;
+    int64_t out_used; /* to where the window reaches in it */
     struct cio_desc desc[]; /* one per member */
 };
 
@@ -109,6 +110,12 @@ struct cio_board_memory {
     struct cio_node_memory port;
     struct cio_nodemem *mem;
 };
+
+/*
+ * Reads a byte here and there of [from, to), which is backed: where the kernel maps the pages around
+ * a read fault too, writing to each of them later costs no fault of its own.
+ */
+void cio_board_touch(const void *base, int64_t from, int64_t to);
 
 /* Backs the first `size` bytes of a region: 0, or why they cannot be had. */
 int cio_region_back(const struct cio_board_memory *m, struct cio_region *region, int64_t size);

@@ -79,6 +79,7 @@ static void copy(struct cio_op *op, const struct cio_ctl *in)
                          .req = &op->req};
     double t = cio_now();
 
+    cio_board_touch(c.board, c.board->out.at, c.lists > 0 && op->shared ? c.board->out_used : 0);
     if (op->req.write)
         cio_copy_code(&c);
     if (!cio_op_is_direct(op)) {

@@ -114,6 +114,7 @@ int cio_window_list(struct cio_board *b, const struct cio_board_memory *m, int64
     int64_t mark[b->members], at = list_units(b, m, end);
     int rc = at < 0 ? (int)at : cio_region_back(m, &b->out, at - b->out.at);
 
+    b->out_used = at;
     memset(mark, 0, sizeof(mark));
     for (int64_t i = 0; rc == 0 && i < b->nunits; i++)
         place_lists(b, mark, &cio_board_units(b)[i]);
@@ -243,6 +244,7 @@ int cio_window_plan_merge(struct cio_board *b, const struct cio_board_memory *m,
 
         place_unit(&u[i], parts, align(meta), u[i].bytes, &at);
     }
+    b->out_used = at;
     return rc != 0 ? rc : cio_region_back(m, &b->out, at - b->out.at);
 }
 
