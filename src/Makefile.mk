@@ -34,6 +34,7 @@ tamio_exec_sources =                  \
     %D%/exec/member.c                 \
     %D%/exec/op.c                     \
     %D%/exec/op.h                     \
+    %D%/exec/reduce.c                 \
     %D%/exec/round.c                  \
     %D%/exec/round.h                  \
     %D%/exec/rounds.h                 \

@@ -67,12 +67,13 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
 /* Whether all ranks have the same hints; if not, all of them get those of rank 0. Collective. */
 int ADIOI_TAM_Agree(ADIO_File fd);
 
-/* Makes the node map, if there is none and it may be needed. Collective the first time. */
-void ADIOI_TAM_Map_nodes(ADIO_File fd);
+/* Rank 0 tells all whether their hints are the same and, the first time, who is on which node. */
+void ADIOI_TAM_Tell(ADIO_File fd, int *same);
 
 /*
- * What a collective call works with besides: groups, store. Without memory for them it ends the
- * job, as ROMIO does, since other ranks would wait for ever.
+ * What collective calls work with: groups, shared memory, store. Collective where there are none yet
+ * for the hints as they are. Without memory for them it ends the job, as ROMIO does, since other
+ * ranks would wait for ever.
  */
 void ADIOI_TAM_Prepare(ADIO_File fd);
 /* Ranks on the fullest node. */

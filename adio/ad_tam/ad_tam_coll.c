@@ -37,7 +37,6 @@ int ADIOI_TAM_Is_served(ADIO_File fd, int write)
         return 0;
     if (cb == ADIOI_HINT_DISABLE || fd->atomicity || fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return 0;
-    ADIOI_TAM_Map_nodes(fd);
     ADIOI_TAM_Prepare(fd);
     return layer->forced || layer->hints.tam == CIO_ENABLE || !is_flat(layer);
 }

@@ -46,18 +46,21 @@ static void publish(ADIO_File fd)
     }
 }
 
+/* Rank 0 learns whether all ranks have the same hints, and tells them. */
 int ADIOI_TAM_Agree(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
-    int64_t mine[2] = { digest, -digest }, least[2];
-    int rank;
+    int64_t mine[2] = { digest, -digest }, least[2] = { 0, 0 };
+    int same, rank;
 
     layer->agreed = 1;
-    MPI_Allreduce(mine, least, 2, MPI_INT64_T, MPI_MIN, fd->comm);
-    if (least[0] == -least[1])
-        return 1;
     MPI_Comm_rank(fd->comm, &rank);
+    MPI_Reduce(mine, least, 2, MPI_INT64_T, MPI_MIN, 0, fd->comm);
+    same = least[0] == -least[1];
+    ADIOI_TAM_Tell(fd, &same);
+    if (same)
+        return 1;
     if (rank == 0)
         cio_log(CIO_LOG_NOTICE, "file %s: hints differ between ranks: those of rank 0 are used",
                 fd->filename);
@@ -82,5 +85,5 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         return;
     if (!ADIOI_TAM_Agree(fd) && *error_code == MPI_SUCCESS)
         MPIO_ERR_CREATE_CODE_INFO_NOT_SAME(myname, "romio_tam, cb_* or tcio_*", error_code);
-    ADIOI_TAM_Map_nodes(fd);
+    ADIOI_TAM_Prepare(fd);
 }

@@ -23,40 +23,47 @@ static uint64_t make_token(void)
 /* What rank 0 tells all others. */
 typedef struct {
     uint64_t token;
+    int same;                   /* their hints */
     int error;
-    int node_of[];
-} node_map;
+    int node_of[];              /* the first time */
+} news;
 
-/* Rank 0 has the processor names from the open; everybody gets the numbers of their nodes. */
-static void map_nodes(ADIO_File fd, int size, node_map * map)
+static void give_up(ADIO_File fd, int rc);
+
+/* Rank 0 has the processor names from the open. */
+static void map_nodes(ADIO_File fd, int size, news * n)
 {
     ADIO_cb_name_array names;
-    int rank;
 
-    MPI_Comm_rank(fd->comm, &rank);
     ADIOI_cb_gather_name_array(fd->comm, fd->comm, &names);
-    if (rank == 0) {
-        map->token = make_token();
-        map->error = cio_nodes_from_names((const char *const *) names->names, size, map->node_of);
-    }
-    MPI_Bcast(map, (int) (sizeof(*map) + size * sizeof(int)), MPI_BYTE, 0, fd->comm);
+    n->token = make_token();
+    n->error = cio_nodes_from_names((const char *const *) names->names, size, n->node_of);
 }
 
-static int make_nodes(ADIO_File fd)
+void ADIOI_TAM_Tell(ADIO_File fd, int *same)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    node_map *map;
-    int size, rc;
+    int first = layer->nodes == NULL, rank, size;
+    size_t length;
+    news *n;
 
+    MPI_Comm_rank(fd->comm, &rank);
     MPI_Comm_size(fd->comm, &size);
-    map = ADIOI_Calloc(1, sizeof(*map) + size * sizeof(int));
-    map_nodes(fd, size, map);
-    layer->token = map->token;
-    rc = map->error;
-    if (rc == 0)
-        rc = cio_nodes_create(map->node_of, size, &layer->nodes);
-    ADIOI_Free(map);
-    return rc;
+    length = sizeof(*n) + (first ? size * sizeof(int) : 0);
+    n = ADIOI_Calloc(1, length);
+    n->same = *same;
+    if (first && rank == 0)
+        map_nodes(fd, size, n);
+    MPI_Bcast(n, (int) length, MPI_BYTE, 0, fd->comm);
+    *same = n->same;
+    if (first) {
+        layer->token = n->token;
+        if (n->error == 0)
+            n->error = cio_nodes_create(n->node_of, size, &layer->nodes);
+        if (n->error != 0)
+            give_up(fd, n->error);
+    }
+    ADIOI_Free(n);
 }
 
 static void give_up(ADIO_File fd, int rc)
@@ -64,19 +71,6 @@ static void give_up(ADIO_File fd, int rc)
     cio_log(CIO_LOG_NOTICE, "file %s: cannot prepare for collective calls: %s", fd->filename,
             strerror(-rc));
     MPI_Abort(fd->comm, 1);
-}
-
-void ADIOI_TAM_Map_nodes(ADIO_File fd)
-{
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int size, rc;
-
-    MPI_Comm_size(fd->comm, &size);
-    if (size == 1 || layer->nodes != NULL || !ADIOI_TAM_Is_wanted(layer))
-        return;
-    rc = make_nodes(fd);
-    if (rc != 0)
-        give_up(fd, rc);
 }
 
 int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)
@@ -118,6 +112,21 @@ static int make_team(ADIO_File fd, struct cio_team **team)
     return n;
 }
 
+/* Joins the group's shared memory, and finds out whether everybody has. */
+static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int refused = 1, any = 0;
+
+    ADIOI_TAM_Segment_name(layer, &g->segment);
+    if (layer->hints.transport != CIO_TRANSPORT_P2P)
+        refused = cio_segment_join(&g->segment, cio_nodemem_posix, g->team,
+                                   layer->hints.memory_limit) != 0;
+    MPI_Reduce(&refused, &any, 1, MPI_INT, MPI_MAX, 0, fd->comm);
+    MPI_Bcast(&any, 1, MPI_INT, 0, fd->comm);
+    g->segment.shared = !any;
+}
+
 /* Groups for the hints as they are now. */
 static int make_grouping(ADIO_File fd)
 {
@@ -134,7 +143,7 @@ static int make_grouping(ADIO_File fd)
         ADIOI_Free(g);
         return rc;
     }
-    ADIOI_TAM_Segment_name(layer, &g->segment);
+    share(fd, g);
     g->digest = digest;
     g->older = layer->grouping;
     layer->grouping = g;
@@ -144,8 +153,12 @@ static int make_grouping(ADIO_File fd)
 void ADIOI_TAM_Prepare(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int rc = make_grouping(fd);
+    int size, rc;
 
+    MPI_Comm_size(fd->comm, &size);
+    if (size == 1 || !ADIOI_TAM_Is_wanted(layer))
+        return;
+    rc = make_grouping(fd);
     if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->store == NULL)
         rc = ADIOI_TAM_Store_create(fd, &layer->store);
     if (rc != 0)

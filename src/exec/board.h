@@ -19,6 +19,7 @@
 #include "exec/rounds.h"
 #include "exec/wire.h"
 #include "plan/extent.h"
+#include "port/comm.h"
 #include "port/nodemem.h"
 
 /* Pieces of one member in one unit, in rising order; several lists of one unit follow each other. */
@@ -41,6 +42,7 @@ struct cio_desc {
     struct cio_region lists, meta, pos, bits;
     int64_t nlists, coded, pieces; /* what there is */
     struct cio_ctl up;             /* the member's last answer */
+    struct cio_reduction words;    /* its part of a reduction */
 } __attribute__((aligned(64)));
 
 /* What a unit of the window became. */
@@ -63,6 +65,7 @@ struct cio_board {
     uint32_t told __attribute__((aligned(64)));
     uint32_t arrived __attribute__((aligned(64)));
     struct cio_ctl down __attribute__((aligned(64))); /* the leader's last word */
+    struct cio_reduction words; /* what a reduction has yielded */
     int64_t members;
     int64_t nunits;
     struct cio_region head, units, out;

@@ -24,6 +24,20 @@ struct cio_member {
 struct cio_leader;
 struct cio_aggr;
 
+/* The reduction (reduce.c). */
+#define CIO_REDUCE_CHILDREN 4
+struct cio_reduce {
+    enum {
+        CIO_REDUCE_PORT,   /* the port does it */
+        CIO_REDUCE_WORD,   /* a member waits for its leader */
+        CIO_REDUCE_GATHER, /* a leader, for members and children, */
+        CIO_REDUCE_PARENT, /* for its parent, */
+        CIO_REDUCE_SPREAD  /* and for its messages to the children */
+    } step;
+    struct cio_reduction words[CIO_REDUCE_CHILDREN];
+    struct cio_req req[CIO_REDUCE_CHILDREN];
+};
+
 struct cio_op {
     struct cio_env env;
     struct cio_settings set;
@@ -31,7 +45,7 @@ struct cio_op {
     enum { CIO_OP_REDUCE, CIO_OP_AGREE, CIO_OP_RUN, CIO_OP_DONE } phase;
     int error; /* the first one */
     struct cio_reduction mine, all;
-    struct cio_req reduce_req;
+    struct cio_reduce reduce;
     struct cio_rounds rounds;
     int shared;             /* the group's board lies in shared memory */
     struct cio_nodemem own; /* a board that does not */
@@ -146,6 +160,11 @@ int cio_board_answered(const struct cio_op *op);
 /* A member's side: whether there is a new word; the answer to it. */
 int cio_board_hear(struct cio_op *op, struct cio_ctl *ctl);
 void cio_board_answer(struct cio_op *op, const struct cio_ctl *ctl);
+
+/* Starts to reduce op->mine of all ranks to op->all; 1 when that is done; what it waits for. */
+int cio_reduce_start(struct cio_op *op);
+int cio_reduce_progress(struct cio_op *op);
+void cio_reduce_needs(struct cio_op *op, struct cio_needs *needs);
 
 /*
  * Member. begin makes it describe its first window on `board`, in the given area; handle obeys one

@@ -7,10 +7,16 @@
 #include <time.h>
 
 /* Looks at a counter before a rank with a core to itself goes to sleep. */
-#define LOOKS 2000
+#define LOOKS 20000
 
-/* Microseconds after which a sleeper looks after MPI, whatever it waits for. */
-#define NAP 50000
+/*
+ * Microseconds after which a sleeper looks after MPI, in case that others wait for messages that
+ * have nothing to do with this call; and how often it then looks. Where ranks share cores, that would
+ * cost those who work more than it could bring.
+ */
+#define NAP 5000
+#define CROWDED_NAP 100000
+#define GLANCES 8
 
 /* The same for one that must react to messages too: at first, and at most. */
 #define SHORT_NAP 100
@@ -97,8 +103,7 @@ static void describe_range(struct cio_op *op)
         op->mine.sum[i] = 0;
     }
     op->mine.min[MIN_ERROR] = op->error;
-    if (op->env.team->group_size > 1)
-        op->mine.sum[SUM_UNSHARED] = cio_board_join(op) != 0;
+    op->mine.sum[SUM_UNSHARED] = cio_board_join(op) != 0;
     if (req->bytes == 0)
         return;
     cio_cursor_seek(&c, req->file, req->start);
@@ -151,7 +156,7 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     if (rc != 0)
         cio_op_fail(op, rc);
     describe_range(op);
-    rc = cio_comm_reduce(env->comm, &op->mine, &op->all, &op->reduce_req);
+    rc = cio_reduce_start(op);
     if (rc != 0) {
         cio_op_fail(op, rc);
         op->phase = CIO_OP_DONE;
@@ -193,8 +198,9 @@ static void choose_sharing(struct cio_op *op)
 {
     struct cio_segment *seg = op->env.segment;
 
-    op->shared = op->env.team->group_size > 1 && op->all.sum[SUM_UNSHARED] == 0;
-    if (op->shared || op->env.team->group_size == 1)
+    seg->shared = op->all.sum[SUM_UNSHARED] == 0;
+    op->shared = seg->shared && op->env.team->group_size > 1;
+    if (seg->shared)
         return;
     seg->refused = 1;
     cio_segment_leave(seg, op->env.nodemem);
@@ -227,7 +233,7 @@ static void agree(struct cio_op *op)
 {
     op->phase = CIO_OP_AGREE;
     op->mine.min[MIN_ERROR] = reserve(op);
-    int rc = cio_comm_reduce(op->env.comm, &op->mine, &op->all, &op->reduce_req);
+    int rc = cio_reduce_start(op);
     if (rc != 0) {
         cio_op_fail(op, rc);
         op->phase = CIO_OP_DONE;
@@ -260,7 +266,7 @@ int cio_op_progress(struct cio_op *op)
 {
     int advanced = 1;
 
-    if (op->phase <= CIO_OP_AGREE && op->reduce_req.state == CIO_REQ_DONE)
+    if (op->phase <= CIO_OP_AGREE && cio_reduce_progress(op))
         after_reduce(op);
     while (op->phase == CIO_OP_RUN && advanced) {
         advanced = 0;
@@ -284,9 +290,10 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
     for (int i = 0; !op->set.crowded && i < LOOKS; i++)
         if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) != needs->seen)
             return;
-    port->ops->wait(port->self, needs->word, needs->seen, NAP);
-    if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) == needs->seen)
-        cio_comm_poll(op->env.comm);
+    port->ops->wait(port->self, needs->word, needs->seen, op->set.crowded ? CROWDED_NAP : NAP);
+    for (int i = 0; i < GLANCES; i++)
+        if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) == needs->seen)
+            cio_comm_poll(op->env.comm);
 }
 
 /*
@@ -334,17 +341,15 @@ void cio_op_wait(struct cio_op *op)
     while (!cio_op_progress(op)) {
         struct cio_needs needs = {.n = 0};
 
-        if (op->phase != CIO_OP_RUN) {
-            cio_comm_wait(op->env.comm, NULL, 0);
-            continue;
-        }
-        if (op->leader != NULL)
+        if (op->phase != CIO_OP_RUN)
+            cio_reduce_needs(op, &needs);
+        else if (op->leader != NULL)
             cio_leader_needs(op, &needs);
         else
             cio_member_needs(op, &needs);
-        if (!cio_aggr_is_done(op) && await_next(op))
+        if (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op) && await_next(op))
             idle = 0;
-        else if (!cio_aggr_is_done(op))
+        else if (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op))
             await_anything(op, &needs, &idle);
         else if (needs.word != NULL)
             await_word(op, &needs);

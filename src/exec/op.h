@@ -29,9 +29,18 @@ struct cio_op;
 struct cio_segment {
     char key[32];           /* the same on all ranks, and no other segment's; "": none is wanted */
     struct cio_nodemem mem; /* base is NULL while there is none */
+    int shared;             /* every rank of every group is known to have joined its own */
     int refused;            /* shared memory could not be had: do not ask again */
     uint32_t told, arrived; /* notes on the board so far, and answers */
 };
+
+/*
+ * Joins the group's segment, for which key has been set: 0, or why it cannot be had. Operations do
+ * so themselves where it has not been done; a caller that does it before, and finds by other means
+ * that all ranks could, sets `shared`, and saves them a reduction over all ranks.
+ */
+int cio_segment_join(struct cio_segment *segment, struct cio_node_memory nodemem,
+                     const struct cio_team *team, int64_t memory_limit);
 
 /* Gives back what the segment holds. */
 void cio_segment_leave(struct cio_segment *segment, struct cio_node_memory nodemem);

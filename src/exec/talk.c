@@ -26,23 +26,11 @@ int64_t cio_op_budget(const struct cio_op *op)
     return clamp_budget(op->set.memory_limit / op->env.team->group_size);
 }
 
-static void refuse(struct cio_op *op, int error)
-{
-    struct cio_segment *seg = op->env.segment;
-
-    if (!seg->refused && op->set.transport != CIO_TRANSPORT_P2P)
-        cio_log(CIO_LOG_NOTICE,
-                "rank %d: no shared memory for its group (%s): messages are used instead",
-                op->env.team->rank, strerror(-error));
-    seg->refused = 1;
-}
-
 /* Maps a segment and, as the first one there, lays it out. */
-static int join(struct cio_op *op, struct cio_segment *seg)
+static int join(struct cio_segment *seg, const struct cio_node_memory *port,
+                const struct cio_team *team, int64_t memory_limit)
 {
-    const struct cio_team *team = op->env.team;
-    const struct cio_node_memory *port = &op->env.nodemem;
-    int64_t budget = clamp_budget(op->set.memory_limit);
+    int64_t budget = clamp_budget(memory_limit);
     int64_t size = cio_board_size(team->group_size, budget, team->naggr);
     char name[CIO_NODEMEM_NAME_MAX];
     struct cio_board *board;
@@ -66,19 +54,30 @@ static int join(struct cio_op *op, struct cio_segment *seg)
     return 0;
 }
 
-int cio_board_join(struct cio_op *op)
+int cio_segment_join(struct cio_segment *seg, struct cio_node_memory nodemem,
+                     const struct cio_team *team, int64_t memory_limit)
 {
-    struct cio_segment *seg = op->env.segment;
     int rc;
 
-    if (op->set.transport == CIO_TRANSPORT_P2P || seg->refused || seg->key[0] == '\0')
+    if (seg->refused || seg->key[0] == '\0')
         return -ENOTSUP;
-    if (seg->mem.base != NULL)
+    if (seg->mem.base != NULL || team->group_size == 1)
         return 0;
-    rc = join(op, seg);
-    if (rc != 0)
-        refuse(op, rc);
+    rc = join(seg, &nodemem, team, memory_limit);
+    if (rc == 0)
+        return 0;
+    cio_log(CIO_LOG_NOTICE,
+            "rank %d: no shared memory for its group (%s): messages are used instead", team->rank,
+            strerror(-rc));
+    seg->refused = 1;
     return rc;
+}
+
+int cio_board_join(struct cio_op *op)
+{
+    if (op->set.transport == CIO_TRANSPORT_P2P)
+        return -ENOTSUP;
+    return cio_segment_join(op->env.segment, op->env.nodemem, op->env.team, op->set.memory_limit);
 }
 
 void cio_segment_leave(struct cio_segment *seg, struct cio_node_memory nodemem)
@@ -87,6 +86,7 @@ void cio_segment_leave(struct cio_segment *seg, struct cio_node_memory nodemem)
         return;
     nodemem.ops->forget(nodemem.self, &seg->mem);
     nodemem.ops->leave(nodemem.self, &seg->mem);
+    seg->shared = 0;
     memset(&seg->mem, 0, sizeof(seg->mem));
 }
 

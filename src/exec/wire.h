@@ -8,6 +8,7 @@
  *   leader -> aggr.    CIO_TAG_DATA     head, parts, coded lists, data (write)
  *   aggr. -> leader    CIO_TAG_REPLY    data (read); nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
+ *   leader -> leader   CIO_TAG_REDUCE   words of a reduction, up the tree; CIO_TAG_REDUCED: down
  */
 #ifndef CIO_EXEC_WIRE_H
 #define CIO_EXEC_WIRE_H
@@ -21,7 +22,9 @@ enum cio_tag {
     CIO_TAG_BITS,
     CIO_TAG_DATA,
     CIO_TAG_REPLY,
-    CIO_TAG_DONE
+    CIO_TAG_DONE,
+    CIO_TAG_REDUCE,
+    CIO_TAG_REDUCED
 };
 
 /* How far a member has described its pieces: all of the units before t, and t up to a file offset. */
@@ -38,6 +41,7 @@ enum cio_ctl_kind {
     CIO_CTL_COPY,  /* down: the window ends with unit place.t: copy in (write) or out (read); */
                    /* the answer is READY for the next one */
     CIO_CTL_ALONE, /* down: do it again from where the window began, by messages */
+    CIO_CTL_REDUCED, /* down: what the reduction has yielded; no answer */
     CIO_CTL_FINAL  /* down: the outcome; no answer */
 };
 

@@ -322,13 +322,23 @@ static int tell_ready(struct port *port)
     return 1;
 }
 
+/* Nothing of mine is under way, but MPI may have something to do for others. */
+static int make_progress(struct port *port)
+{
+    int flag;
+
+    return error_of(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, port->mpi, &flag, MPI_STATUS_IGNORE));
+}
+
 static int mpi_poll(struct cio_comm *comm)
 {
     struct port *port = port_of(comm);
     int done = 0, rc;
 
-    if (port->ready != NULL || port->active == 0)
+    if (port->ready != NULL)
         return tell_ready(port);
+    if (port->active == 0)
+        return make_progress(port);
     rc = MPI_Testsome(port->active, port->requests, &done, port->indices, port->statuses);
     if (rc != MPI_SUCCESS && class_of(rc) != MPI_ERR_IN_STATUS)
         return error_of(rc);
