@@ -7,7 +7,8 @@
 #include <time.h>
 
 /* Looks at a counter before a rank with a core to itself goes to sleep. */
-#define LOOKS 20000
+#define LOOKS 200
+#define LOOKS_AT_ALL 1000 /* of one that looks after messages too */
 
 /*
  * Microseconds after which a sleeper looks after MPI, in case that others wait for messages that
@@ -287,9 +288,11 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
 {
     const struct cio_node_memory *port = &op->env.nodemem;
 
-    for (int i = 0; !op->set.crowded && i < LOOKS; i++)
+    for (int i = 0; !op->set.crowded && i < LOOKS; i++) {
         if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) != needs->seen)
             return;
+        port->ops->wait(port->self, needs->word, needs->seen, 0);
+    }
     port->ops->wait(port->self, needs->word, needs->seen, op->set.crowded ? CROWDED_NAP : NAP);
     for (int i = 0; i < GLANCES; i++)
         if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) == needs->seen)
@@ -304,18 +307,17 @@ static void await_anything(struct cio_op *op, const struct cio_needs *needs, int
 {
     const struct cio_node_memory *port = &op->env.nodemem;
     int longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP;
-    uint32_t none = 0;
+    const uint32_t none = 0, *word = needs->word != NULL ? needs->word : &none;
+    int usec = 0;
 
     if (cio_comm_poll(op->env.comm) > 0) {
         *idle = 0;
         return;
     }
     ++*idle;
-    if (!op->set.crowded && *idle < LOOKS)
-        return;
-    port->ops->wait(port->self, needs->word != NULL ? needs->word : &none,
-                    needs->word != NULL ? needs->seen : none,
-                    (int)cio_min64(SHORT_NAP * (int64_t)*idle, longest));
+    if (op->set.crowded || *idle > LOOKS_AT_ALL)
+        usec = (int)cio_min64(SHORT_NAP * (int64_t)*idle, longest);
+    port->ops->wait(port->self, word, needs->word != NULL ? needs->seen : none, usec);
 }
 
 /* An aggregator whose leader needs no attention waits for what comes next. 0: it must not. */

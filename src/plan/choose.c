@@ -6,9 +6,9 @@
 /* Pieces from this size on travel well by themselves: merging them saves nothing. */
 #define LARGE_PIECE (64 << 10)
 
-/* Pieces below this size cost more work each than messages are saved, unless many ranks save them. */
+/* With fewer ranks on a node there are few messages to save, except where pieces are tiny. */
+#define FEW_RANKS 8
 #define TINY_PIECE 64
-#define MANY_RANKS 32
 
 /* Ranks in a group: more of them coalesce better, fewer share the work of a node better. */
 #define GROUP 8
@@ -23,8 +23,8 @@ const char *cio_choose(const struct cio_totals *t, enum cio_switch tam)
         return "ranks do not interleave";
     if (t->bytes / t->pieces >= LARGE_PIECE)
         return "pieces are large";
-    if (t->bytes / t->pieces < TINY_PIECE && t->node_ranks < MANY_RANKS)
-        return "pieces are tiny and ranks on a node few";
+    if (t->bytes / t->pieces >= TINY_PIECE && t->node_ranks < FEW_RANKS)
+        return "ranks on a node are few";
     return NULL;
 }
 

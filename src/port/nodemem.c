@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +53,9 @@ static void nap(void *self, const uint32_t *word, uint32_t seen, int usec)
     struct timespec t = microseconds(usec < NAP_USEC ? usec : NAP_USEC);
 
     (void)self;
-    if (usec > 0 && !changed(word, seen))
+    if (usec == 0)
+        sched_yield();
+    else if (usec > 0 && !changed(word, seen))
         nanosleep(&t, NULL);
 }
 
@@ -69,7 +72,9 @@ static void sleep_on(void *self, const uint32_t *word, uint32_t seen, int usec)
     struct timespec t = microseconds(usec);
 
     (void)self;
-    if (usec > 0 && !changed(word, seen))
+    if (usec == 0)
+        sched_yield();
+    else if (usec > 0 && !changed(word, seen))
         syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 

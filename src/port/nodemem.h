@@ -41,8 +41,8 @@ struct cio_nodemem_ops {
     /* Unmaps. The name is not touched. */
     void (*leave)(void *self, struct cio_nodemem *m);
     /*
-     * Sleeps while *word is `seen`, at most `usec` microseconds; may return early. The loop returns
-     * at once.
+     * Sleeps while *word is `seen`, at most `usec` microseconds; may return early. With 0 it lets
+     * others run, if there are any. The loop returns at once.
      */
     void (*wait)(void *self, const uint32_t *word, uint32_t seen, int usec);
     /* Wakes all who sleep on it. */

@@ -7,18 +7,19 @@
 
 int main(void)
 {
-    /* 4 ranks that interleave small pieces over the same megabyte */
+    /* 4 ranks that interleave pieces of 64 bytes over the same megabyte */
     struct cio_totals t = {.lo = 0, .hi = 1 << 20, .bytes = 1 << 20, .pieces = 1 << 14,
                            .node_ranks = 4};
 
     t.spans = 4 << 20;
-    CHECK(cio_choose(&t, CIO_AUTOMATIC) == NULL);
-    CHECK(cio_choose(&t, CIO_ENABLE) == NULL);
-    t.pieces = 1 << 15; /* of 32 bytes */
     CHECK(cio_choose(&t, CIO_AUTOMATIC) != NULL);
     CHECK(cio_choose(&t, CIO_ENABLE) == NULL);
-    t.node_ranks = 32;
+    t.node_ranks = 8;
     CHECK(cio_choose(&t, CIO_AUTOMATIC) == NULL);
+    t.node_ranks = 4;
+    t.pieces = 1 << 15; /* of 32 bytes */
+    CHECK(cio_choose(&t, CIO_AUTOMATIC) == NULL);
+    t.node_ranks = 8;
     t.pieces = 1 << 14;
     t.spans = 1 << 20; /* side by side */
     CHECK(cio_choose(&t, CIO_AUTOMATIC) != NULL);
