@@ -111,8 +111,11 @@ test_impossible() {
         test_case "error.read_only.$mode" impossible "$mode" ro "$scratch/disk/file" w
         disk_options=
     done
-    for mode in default enable; do test_case "error.full_disk.$mode" full_disk_known_to_all "$mode"; done
-    test_case error.full_disk.disable impossible disable size=1m "$scratch/disk/file" w 512
+    # by default so few ranks on a node are left to stock
+    for mode in default disable; do
+        test_case "error.full_disk.$mode" impossible "$mode" size=1m "$scratch/disk/file" w 512
+    done
+    test_case error.full_disk.enable full_disk_known_to_all enable
     disk_options=
 }
 
