@@ -119,9 +119,12 @@ static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
     int refused = 1, any = 0;
 
     ADIOI_TAM_Segment_name(layer, &g->segment);
+    g->segment.with_near = 1;
     if (layer->hints.transport != CIO_TRANSPORT_P2P)
         refused = cio_segment_join(&g->segment, cio_nodemem_posix, g->team,
                                    layer->hints.memory_limit) != 0;
+    if (!refused)
+        cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, layer->hints.memory_limit);
     MPI_Reduce(&refused, &any, 1, MPI_INT, MPI_MAX, 0, fd->comm);
     MPI_Bcast(&any, 1, MPI_INT, 0, fd->comm);
     g->segment.shared = !any;

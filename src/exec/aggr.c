@@ -34,9 +34,19 @@ struct slot {
 
 /* What a leader wants of the current position: one message at a time. */
 struct ask {
-    int waiting;           /* not answered yet */
-    struct cio_part *part; /* and the coded lists behind them; NULL: nothing is the answer */
+    int waiting;                 /* not answered yet */
+    const struct cio_part *part; /* NULL: nothing is the answer */
+    const char *coded;
     int64_t lists, meta, data;
+    char *copy;                  /* of both, where they came in a message */
+    char *to;                    /* where the data goes on the leader's board; NULL: in a message */
+};
+
+/* Where the parts of a message lie: behind its head, or on the leader's board. */
+struct content {
+    const struct cio_part *part;
+    const char *coded;
+    char *data;
 };
 
 struct reply {
@@ -156,8 +166,8 @@ static int check_message(const struct cio_op *op, const struct cio_head *h,
         return req->error;
     if (rest < 0 || h->magic != CIO_HEAD_MAGIC || h->lists < 0 || h->meta < 0 || h->data < 0)
         return -EBADMSG;
-    if (h->lists > rest / (int64_t)sizeof(struct cio_part) ||
-        h->meta > rest - h->lists * (int64_t)sizeof(struct cio_part))
+    if (!h->near && (h->lists > rest / (int64_t)sizeof(struct cio_part) ||
+                     h->meta > rest - h->lists * (int64_t)sizeof(struct cio_part)))
         return -EBADMSG;
     if (h->leader < 0 || h->leader >= op->aggr->nleaders)
         return -EBADMSG;
@@ -285,44 +295,91 @@ static void begin_serving(struct cio_op *op)
 
 /* ---- messages of the current position ---- */
 
-/* The parts must add up to what the head says, and with it to the length of the message. */
-static int check_parts(const struct cio_op *op, const struct cio_head *h, int64_t size)
+static const struct cio_nodemem *board_of(const struct cio_op *op, int leader)
 {
-    const struct cio_part *part = (const struct cio_part *)(h + 1);
-    int64_t meta = 0, data = 0;
-    int64_t rest = size - (int64_t)sizeof(*h) - h->lists * (int64_t)sizeof(*part) - h->meta;
+    const struct cio_segment *seg = op->env.segment;
 
-    for (int64_t i = 0; i < h->lists; i++) {
-        if (part[i].coded < 0 || part[i].data < 0)
-            return -EBADMSG;
-        meta += part[i].coded;
-        data += part[i].data;
-    }
-    if (meta != h->meta || data != h->data || rest != (op->req.write ? data : 0))
+    if (leader == op->env.team->my_leader)
+        return &seg->mem;
+    return leader < seg->nnear ? &seg->near[leader] : NULL;
+}
+
+static int is_within(const struct cio_nodemem *mem, int64_t at, int64_t n)
+{
+    return at >= 0 && n >= 0 && n <= mem->size && at <= mem->size - n;
+}
+
+static int find_on_board(const struct cio_op *op, const struct cio_head *h, struct content *c)
+{
+    const struct cio_nodemem *mem = board_of(op, h->leader);
+
+    if (mem == NULL || mem->base == NULL || h->lists > mem->size / (int64_t)sizeof(*c->part) ||
+        !is_within(mem, h->at_parts, h->lists * (int64_t)sizeof(*c->part)) ||
+        !is_within(mem, h->at_meta, h->meta) || !is_within(mem, h->at_data, h->data))
         return -EBADMSG;
-    return data > op->aggr->slot_size ? -EBADMSG : 0;
+    *c = (struct content){.part = (const struct cio_part *)((char *)mem->base + h->at_parts),
+                          .coded = (char *)mem->base + h->at_meta,
+                          .data = (char *)mem->base + h->at_data};
+    return 0;
+}
+
+/* Finds the parts; they must add up to what the head says, and with it to the message's length. */
+static int find_content(const struct cio_op *op, const struct cio_head *h, int64_t size,
+                        struct content *c)
+{
+    int64_t meta = 0, data = 0, rest = size - (int64_t)sizeof(*h);
+
+    c->part = (const struct cio_part *)(h + 1);
+    c->coded = (const char *)(c->part + h->lists);
+    c->data = (char *)c->coded + h->meta;
+    if (h->near && find_on_board(op, h, c) != 0)
+        return -EBADMSG;
+    for (int64_t i = 0; i < h->lists; i++) {
+        if (c->part[i].coded < 0 || c->part[i].data < 0)
+            return -EBADMSG;
+        meta += c->part[i].coded;
+        data += c->part[i].data;
+    }
+    if (!h->near)
+        rest -= h->lists * (int64_t)sizeof(*c->part) + meta + (op->req.write ? data : 0);
+    if (meta != h->meta || data != h->data || rest != 0 || data > op->aggr->slot_size)
+        return -EBADMSG;
+    return 0;
 }
 
 /* Lays a message's data into the round. */
-static int take_lists(struct cio_op *op, const struct cio_head *h)
+static int take_lists(struct cio_op *op, const struct cio_head *h, const struct content *c)
 {
-    const struct cio_part *part = (const struct cio_part *)(h + 1);
-    const char *coded = (const char *)(part + h->lists), *data = coded + h->meta;
+    const char *coded = c->coded, *data = c->data;
     int rc = 0;
 
     for (int64_t i = 0; rc == 0 && i < h->lists; i++) {
-        rc = cio_round_take(&op->aggr->round, coded, part[i].coded, data, part[i].data);
-        coded += part[i].coded;
-        data += part[i].data;
+        rc = cio_round_take(&op->aggr->round, coded, c->part[i].coded, data, c->part[i].data);
+        coded += c->part[i].coded;
+        data += c->part[i].data;
     }
     return rc;
 }
 
+/* What came in a message is copied, since its buffer is needed for the next one. */
+static int keep_content(struct cio_op *op, struct ask *a, const struct content *c)
+{
+    int64_t parts = a->lists * (int64_t)sizeof(*a->part);
+
+    a->copy = cio_op_alloc(op, parts + a->meta);
+    if (a->copy == NULL)
+        return -ENOMEM;
+    memcpy(a->copy, c->part, (size_t)parts);
+    memcpy(a->copy + parts, c->coded, (size_t)a->meta);
+    a->part = (const struct cio_part *)a->copy;
+    a->coded = a->copy + parts;
+    return 0;
+}
+
 /* A leader that asks gets an answer, whatever happens. */
-static int keep_ask(struct cio_op *op, const struct cio_head *h, int rc)
+static int keep_ask(struct cio_op *op, const struct cio_head *h, const struct content *c, int rc)
 {
     struct ask *a = &op->aggr->ask[h->leader];
-    int64_t size = h->lists * (int64_t)sizeof(*a->part) + h->meta;
 
     if (h->data == 0)
         return rc;
@@ -330,10 +387,11 @@ static int keep_ask(struct cio_op *op, const struct cio_head *h, int rc)
     op->aggr->asks++;
     if (rc != 0)
         return rc;
-    a->part = cio_op_alloc(op, size);
-    if (a->part == NULL)
-        return -ENOMEM;
-    memcpy(a->part, h + 1, (size_t)size);
+    if (!h->near)
+        return keep_content(op, a, c);
+    a->part = c->part;
+    a->coded = c->coded;
+    a->to = c->data;
     return 0;
 }
 
@@ -366,11 +424,13 @@ static void take_message(struct cio_op *op, struct slot *s)
     double t = cio_now();
 
     if (rc == 0) {
-        rc = check_parts(op, h, s->req.bytes);
+        struct content c;
+
+        rc = find_content(op, h, s->req.bytes, &c);
         if (!op->req.write)
-            rc = keep_ask(op, h, rc);
+            rc = keep_ask(op, h, &c, rc);
         else if (rc == 0)
-            rc = take_lists(op, h);
+            rc = take_lists(op, h, &c);
     }
     op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
     if (op->req.write)
@@ -428,7 +488,7 @@ static int take_messages(struct cio_op *op)
 /* Collects what a leader has asked for. */
 static int give_lists(struct cio_op *op, const struct ask *a, char *data)
 {
-    const char *coded = (const char *)(a->part + a->lists);
+    const char *coded = a->coded;
     int rc = 0;
 
     for (int64_t i = 0; rc == 0 && i < a->lists; i++) {
@@ -441,12 +501,12 @@ static int give_lists(struct cio_op *op, const struct ask *a, char *data)
 
 static void drop_ask(struct cio_op *op, struct ask *a)
 {
-    cio_op_free(op, a->part, a->lists * (int64_t)sizeof(*a->part) + a->meta);
+    cio_op_free(op, a->copy, a->lists * (int64_t)sizeof(*a->part) + a->meta);
     *a = (struct ask){.waiting = 0};
     op->aggr->asks--;
 }
 
-/* The data; or nothing, after an error. */
+/* The data, or word that it is on the board; or nothing, after an error. */
 static void send_reply(struct cio_op *op, struct reply *r, int leader)
 {
     struct ask *a = &op->aggr->ask[leader];
@@ -454,15 +514,16 @@ static void send_reply(struct cio_op *op, struct reply *r, int leader)
     double t = cio_now();
 
     if (op->error == 0) {
-        int rc = give_lists(op, a, r->buf);
+        int rc = give_lists(op, a, a->to != NULL ? a->to : r->buf);
 
         if (rc != 0)
             cio_op_fail(op, rc);
         else
-            iov.len = a->data;
+            iov.len = a->to != NULL ? (int64_t)sizeof(int64_t) : a->data;
         op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
-        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, iov.len);
+        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, rc == 0 ? a->data : 0);
     }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     drop_ask(op, a);
     cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, CIO_SEND_PLAIN,
                      &r->req);
@@ -476,7 +537,7 @@ static int mark_asks(struct cio_op *op)
 
     for (int l = 0; rc == 0 && l < g->nleaders; l++) {
         const struct ask *a = &g->ask[l];
-        const char *coded = (const char *)(a->part + a->lists);
+        const char *coded = a->coded;
 
         for (int64_t i = 0; rc == 0 && a->waiting && i < a->lists; i++) {
             rc = cio_round_take(&g->round, coded, a->part[i].coded, NULL, a->part[i].data);

@@ -60,10 +60,15 @@ struct cio_unit {
     int32_t last;             /* no window after this one has any of it */
 };
 
+/* So many aggregators of a node at most read and write the boards of its groups directly. */
+#define CIO_NEAR_MAX 64
+
 struct cio_board {
     uint32_t joined __attribute__((aligned(64))); /* ranks that have mapped it */
     uint32_t told __attribute__((aligned(64)));
     uint32_t arrived __attribute__((aligned(64)));
+    uint32_t nnear;              /* aggregators of the node that have mapped it too: */
+    int32_t near[CIO_NEAR_MAX];  /* these, counted from 1 */
     struct cio_ctl down __attribute__((aligned(64))); /* the leader's last word */
     struct cio_reduction words; /* what a reduction has yielded */
     int64_t members;

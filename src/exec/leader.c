@@ -52,7 +52,8 @@ struct flight {
     int64_t serial;       /* 0: not used */
     int64_t confirms;     /* when it is sent, so many messages to its aggregator have arrived */
     struct cio_unit *unit;
-    int64_t data;         /* bytes of its data */
+    int64_t answer;       /* bytes that will be its answer (read) */
+    int64_t ack;          /* that of a near aggregator */
     struct cio_head head; /* of a unit's messages after the first */
 };
 
@@ -84,6 +85,7 @@ struct cio_leader {
     int nflights;
     int64_t launched;
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
+    char *near;               /* per aggregator: it sees my board */
     struct next next;
     char *stream;             /* one member's bytes, without shared memory */
     int64_t stream_size;
@@ -114,9 +116,10 @@ int cio_leader_create(struct cio_op *op)
     l->flight = calloc((size_t)l->nflights, sizeof(*l->flight));
     l->sent = calloc(g, sizeof(*l->sent));
     l->confirmed = calloc(g, sizeof(*l->confirmed));
+    l->near = calloc(g, 1);
     if (l->in == NULL || l->in_req == NULL || l->payload == NULL || l->out_req == NULL ||
         l->dones == NULL || l->aggr_req == NULL || l->flight == NULL || l->sent == NULL ||
-        l->confirmed == NULL)
+        l->confirmed == NULL || l->near == NULL)
         return -ENOMEM;
     return cio_leader_reserve(op, CIO_SMALL_SLICE);
 }
@@ -294,6 +297,17 @@ static void begin_own(struct cio_op *op)
         l->in[0] = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
 }
 
+/* Aggregators of this node, as they have signed on the board. */
+static void find_near(struct cio_op *op)
+{
+    const struct cio_board *board = op->leader->board;
+    uint32_t n = board->nnear < CIO_NEAR_MAX ? board->nnear : CIO_NEAR_MAX;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (board->near[i] > 0 && board->near[i] <= op->env.team->naggr)
+            op->leader->near[board->near[i] - 1] = 1;
+}
+
 void cio_leader_start(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
@@ -306,6 +320,7 @@ void cio_leader_start(struct cio_op *op)
     op->env.nodemem.ops->forget(op->env.nodemem.self, &op->env.segment->mem);
     cio_count_most(&op->stats, CIO_COUNT_SEGMENT_BYTES, op->env.segment->mem.size);
     l->board = op->env.segment->mem.base;
+    find_near(op);
     cio_member_begin(op, l->board, 0, &l->in[0]);
 }
 
@@ -603,6 +618,37 @@ static enum cio_send_mode choose_mode(struct cio_op *op, struct flight *f, int64
     return CIO_SEND_SYNCHRONOUS;
 }
 
+/*
+ * Whether the aggregator takes what it needs from the board itself. Only in the last window: nothing
+ * says when it has, but the end of the operation.
+ */
+static int is_near(const struct cio_op *op, const struct cio_unit *u)
+{
+    const struct cio_leader *l = op->leader;
+
+    return op->shared && l->end >= op->rounds.units && l->near[u->t % op->rounds.naggr];
+}
+
+/* All that such an aggregator needs to be told. */
+static void send_near(struct cio_op *op, struct flight *f, struct cio_head *head,
+                      const struct next *at)
+{
+    const struct cio_unit *u = f->unit;
+    struct cio_iov iov = {head, sizeof(*head)};
+
+    head->near = 1;
+    head->at_parts = u->at + (int64_t)sizeof(*head) + at->part * (int64_t)sizeof(struct cio_part);
+    head->at_meta = u->meta + at->meta;
+    head->at_data = u->data + at->data;
+    if (!op->req.write && head->data > 0) {
+        f->answer = sizeof(f->ack);
+        cio_op_recv(op, &f->ack, sizeof(f->ack), unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    cio_op_send_data(op, &iov, 1, unit_aggr(op, u), CIO_TAG_DATA, choose_mode(op, f, head->serial),
+                     &f->send);
+}
+
 static void send_message(struct cio_op *op, struct flight *f, const struct cio_head *head,
                          const struct next *at)
 {
@@ -659,7 +705,7 @@ static void launch(struct cio_op *op, struct flight *f)
     if (at.part == 0)
         head = (struct cio_head *)((char *)l->board + u->at);
     move_next(l, parts, &sum);
-    *f = (struct flight){.serial = ++l->launched, .unit = u, .data = sum.data};
+    *f = (struct flight){.serial = ++l->launched, .unit = u, .answer = sum.data};
     *head = (struct cio_head){.magic = CIO_HEAD_MAGIC,
                               .error = u->error,
                               .leader = op->env.team->my_leader,
@@ -669,19 +715,22 @@ static void launch(struct cio_op *op, struct flight *f)
                               .lists = parts,
                               .meta = sum.coded,
                               .data = sum.data};
-    send_message(op, f, head, &at);
+    if (is_near(op, u))
+        send_near(op, f, head, &at);
+    else
+        send_message(op, f, head, &at);
 }
 
 /* Nothing comes back where something failed: the aggregator's last message says what. */
 static void note_reply(struct cio_op *op, const struct flight *f)
 {
-    if (f->unit->error != 0 || f->data == 0)
+    if (f->unit->error != 0 || f->answer == 0)
         return;
     if (f->reply.error != 0)
         cio_op_fail(op, f->reply.error);
-    else if (f->reply.bytes != f->data && f->reply.bytes > 0)
+    else if (f->reply.bytes != f->answer && f->reply.bytes > 0)
         cio_op_fail(op, -EBADMSG);
-    if (f->reply.error != 0 || f->reply.bytes != f->data)
+    if (f->reply.error != 0 || f->reply.bytes != f->answer)
         f->unit->error = -EIO;
 }
 
@@ -971,6 +1020,7 @@ void cio_leader_finish(struct cio_op *op)
         return;
     cio_op_free(op, l->stream, l->stream_size);
     cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
+    free(l->near);
     free(l->confirmed);
     free(l->sent);
     free(l->flight);

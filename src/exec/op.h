@@ -32,6 +32,9 @@ struct cio_segment {
     int shared;             /* every rank of every group is known to have joined its own */
     int refused;            /* shared memory could not be had: do not ask again */
     uint32_t told, arrived; /* notes on the board so far, and answers */
+    int with_near;          /* aggregators of the node join the segments of all its groups too, */
+    struct cio_nodemem *near; /* by leader: those that I have joined so; NULL: none */
+    int nnear;
 };
 
 /*
@@ -41,6 +44,14 @@ struct cio_segment {
  */
 int cio_segment_join(struct cio_segment *segment, struct cio_node_memory nodemem,
                      const struct cio_team *team, int64_t memory_limit);
+
+/*
+ * On an aggregator, before it is found whether all could join: joins those of the other groups on its
+ * node, as far as they can be had; what these have to say to each other then needs no messages.
+ * All ranks have set with_near.
+ */
+void cio_segment_join_near(struct cio_segment *segment, struct cio_node_memory nodemem,
+                           const struct cio_team *team, int64_t memory_limit);
 
 /* Gives back what the segment holds. */
 void cio_segment_leave(struct cio_segment *segment, struct cio_node_memory nodemem);

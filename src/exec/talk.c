@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "port/log.h"
@@ -26,32 +27,80 @@ int64_t cio_op_budget(const struct cio_op *op)
     return clamp_budget(op->set.memory_limit / op->env.team->group_size);
 }
 
-/* Maps a segment and, as the first one there, lays it out. */
-static int join(struct cio_segment *seg, const struct cio_node_memory *port,
-                const struct cio_team *team, int64_t memory_limit)
+static void leave(const struct cio_node_memory *port, struct cio_nodemem *mem)
+{
+    if (mem->base == NULL)
+        return;
+    port->ops->forget(port->self, mem);
+    port->ops->leave(port->self, mem);
+    memset(mem, 0, sizeof(*mem));
+}
+
+/* Aggregators on my node that are in other groups than the leader's. */
+static int near_others(const struct cio_team *team, int leader)
+{
+    const struct cio_nodes *nodes = team->nodes;
+    int node = nodes->node[team->leader[leader]], n = 0;
+
+    for (int i = 0; i < team->naggr; i++)
+        n += nodes->node[team->aggr[i]] == node && cio_team_leader_of(team, team->aggr[i]) != leader;
+    return n;
+}
+
+/* Maps a leader's segment and, as the first one there, lays it out. The last one removes the name. */
+static int join(const struct cio_segment *seg, int leader, const struct cio_node_memory *port,
+                const struct cio_team *team, int64_t memory_limit, struct cio_nodemem *mem)
 {
     int64_t budget = clamp_budget(memory_limit);
-    int64_t size = cio_board_size(team->group_size, budget, team->naggr);
+    int k = team->followers[leader];
+    int64_t size = cio_board_size(k, budget, team->naggr);
+    int last = k - 1 + (seg->with_near ? near_others(team, leader) : 0);
     char name[CIO_NODEMEM_NAME_MAX];
     struct cio_board *board;
     int rc;
 
-    snprintf(name, sizeof(name), "/tamio-%s-%d", seg->key, team->my_leader);
-    rc = port->ops->join(port->self, name, size, &seg->mem);
+    snprintf(name, sizeof(name), "/tamio-%s-%d", seg->key, leader);
+    rc = port->ops->join(port->self, name, size, mem);
     if (rc != 0)
         return rc;
-    rc = port->ops->back(port->self, &seg->mem, 0, cio_board_head_size(team->group_size));
+    rc = port->ops->back(port->self, mem, 0, cio_board_head_size(k));
     if (rc != 0) {
-        cio_segment_leave(seg, *port);
+        leave(port, mem);
         return rc;
     }
-    board = seg->mem.base;
+    board = mem->base;
     rc = (int)__atomic_fetch_add(&board->joined, 1, __ATOMIC_ACQ_REL);
     if (rc == 0)
-        cio_board_init(board, team->group_size, budget, team->naggr);
-    if (rc == team->group_size - 1)
-        port->ops->forget(port->self, &seg->mem);
+        cio_board_init(board, k, budget, team->naggr);
+    if (rc == last)
+        port->ops->forget(port->self, mem);
     return 0;
+}
+
+/* An aggregator tells the leader that it reads and writes on its board. */
+static void sign(struct cio_board *board, const struct cio_team *team)
+{
+    uint32_t i = __atomic_fetch_add(&board->nnear, 1, __ATOMIC_ACQ_REL);
+
+    if (i < CIO_NEAR_MAX)
+        board->near[i] = team->my_aggr + 1;
+}
+
+void cio_segment_join_near(struct cio_segment *seg, struct cio_node_memory nodemem,
+                           const struct cio_team *team, int64_t memory_limit)
+{
+    if (team->my_aggr < 0 || seg->refused)
+        return;
+    seg->near = calloc((size_t)team->nleaders, sizeof(*seg->near));
+    seg->nnear = seg->near == NULL ? 0 : team->nleaders;
+    for (int i = 0; i < seg->nnear; i++) {
+        if (cio_team_is_remote(team, team->leader[i]) || team->followers[i] == 1)
+            continue;
+        if (i == team->my_leader)
+            sign(seg->mem.base, team);
+        else if (join(seg, i, &nodemem, team, memory_limit, &seg->near[i]) == 0)
+            sign(seg->near[i].base, team);
+    }
 }
 
 int cio_segment_join(struct cio_segment *seg, struct cio_node_memory nodemem,
@@ -63,7 +112,7 @@ int cio_segment_join(struct cio_segment *seg, struct cio_node_memory nodemem,
         return -ENOTSUP;
     if (seg->mem.base != NULL || team->group_size == 1)
         return 0;
-    rc = join(seg, &nodemem, team, memory_limit);
+    rc = join(seg, team->my_leader, &nodemem, team, memory_limit, &seg->mem);
     if (rc == 0)
         return 0;
     cio_log(CIO_LOG_NOTICE,
@@ -82,12 +131,12 @@ int cio_board_join(struct cio_op *op)
 
 void cio_segment_leave(struct cio_segment *seg, struct cio_node_memory nodemem)
 {
-    if (seg->mem.base == NULL)
-        return;
-    nodemem.ops->forget(nodemem.self, &seg->mem);
-    nodemem.ops->leave(nodemem.self, &seg->mem);
-    seg->shared = 0;
-    memset(&seg->mem, 0, sizeof(seg->mem));
+    for (int i = 0; i < seg->nnear; i++)
+        leave(&nodemem, &seg->near[i]);
+    free(seg->near);
+    seg->near = NULL;
+    seg->nnear = seg->shared = 0;
+    leave(&nodemem, &seg->mem);
 }
 
 int cio_board_own(struct cio_op *op, int k, struct cio_board **out)

@@ -29,7 +29,10 @@ static void find_leaders(const struct cio_nodes *nodes, int c, struct cio_team *
         if (i == mine)
             t->my_leader = t->nleaders + cio_local_group(q, clamp(c, q), nodes->local[t->rank]);
         for (int j = 0; j < clamp(c, q); j++)
-            t->leader[t->nleaders++] = nodes->ranks[nodes->first[i] + cio_local_aggr(q, clamp(c, q), j)];
+            t->leader[t->nleaders + j] = nodes->ranks[nodes->first[i] + cio_local_aggr(q, clamp(c, q), j)];
+        for (int j = 0; j < q; j++)
+            t->followers[t->nleaders + cio_local_group(q, clamp(c, q), j)]++;
+        t->nleaders += clamp(c, q);
     }
 }
 
@@ -70,8 +73,9 @@ int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *a
     t->nodes = nodes;
     t->aggr = malloc((size_t)naggr * sizeof(int));
     t->leader = malloc((size_t)count_leaders(nodes, c) * sizeof(int));
+    t->followers = calloc((size_t)count_leaders(nodes, c), sizeof(int));
     t->group = malloc((size_t)cio_nodes_count(nodes, nodes->node[rank]) * sizeof(int));
-    if (t->aggr == NULL || t->leader == NULL || t->group == NULL) {
+    if (t->aggr == NULL || t->leader == NULL || t->followers == NULL || t->group == NULL) {
         cio_team_destroy(t);
         return -ENOMEM;
     }
@@ -82,11 +86,23 @@ int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *a
     return 0;
 }
 
+int cio_team_leader_of(const struct cio_team *t, int rank)
+{
+    int node = t->nodes->node[rank], q = cio_nodes_count(t->nodes, node), first = 0, c = 0;
+
+    while (t->nodes->node[t->leader[first]] != node)
+        first++;
+    while (first + c < t->nleaders && t->nodes->node[t->leader[first + c]] == node)
+        c++;
+    return first + cio_local_group(q, c, t->nodes->local[rank]);
+}
+
 void cio_team_destroy(struct cio_team *t)
 {
     if (t == NULL)
         return;
     free(t->group);
+    free(t->followers);
     free(t->leader);
     free(t->aggr);
     free(t);

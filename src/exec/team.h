@@ -17,6 +17,7 @@ struct cio_team {
     int my_aggr;    /* and which of them I am, or -1 */
     int nleaders;
     int *leader;    /* rank of each leader, by node and group, */
+    int *followers; /* ranks in its group, itself included, */
     int my_leader;  /* and which of them serves me (is me, if my_member is 0) */
     int group_size; /* ranks in my group, */
     int *group;     /* group[0] is the leader, */
@@ -41,5 +42,8 @@ static inline int cio_team_leads(const struct cio_team *team)
 {
     return team->my_member == 0;
 }
+
+/* The leader, by index, whose group a rank is in. */
+int cio_team_leader_of(const struct cio_team *team, int rank);
 
 #endif

@@ -6,7 +6,8 @@
  *   both ways          CIO_TAG_PAYLOAD  lists or data    only without shared memory
  *   leader -> aggr.    CIO_TAG_BITS     head, coded set of the positions that the group touches
  *   leader -> aggr.    CIO_TAG_DATA     head, parts, coded lists, data (write)
- *   aggr. -> leader    CIO_TAG_REPLY    data (read); nothing at all: something failed
+ *   aggr. -> leader    CIO_TAG_REPLY    data (read), or 8 bytes where it has been put on the board;
+ *                                       nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
  *   leader -> leader   CIO_TAG_REDUCE   words of a reduction, up the tree; CIO_TAG_REDUCED: down
  */
@@ -66,6 +67,8 @@ struct cio_head {
     int64_t lists;    /* that many parts follow, */
     int64_t meta;     /* so many bytes of coded lists, */
     int64_t data;     /* and their data; in a read's request, the bytes wanted */
+    int64_t near;     /* none of this follows: it lies on the leader's board, at */
+    int64_t at_parts, at_meta, at_data;
 };
 
 /* One list of a message. */

@@ -157,6 +157,8 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
     world_create(&c->world, size, node_of, (int)check_between(&rnd, 1, size), (int)check_between(&rnd, 1, size),
                  seed);
     make_settings(&rnd, &c->world.settings);
+    if (check_between(&rnd, 0, 1) == 0 && c->world.settings.transport != CIO_TRANSPORT_P2P)
+        world_share(&c->world);
     start[0] = check_between(&rnd, 0, 30);
     for (int i = 0; i < slots; i++) {
         start[i + 1] = start[i] + check_between(&rnd, 1, longest);

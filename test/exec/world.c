@@ -51,6 +51,27 @@ void world_create(struct world *w, int size, const int *node_of, int c, int nagg
                                         .sieve_read = CIO_AUTOMATIC};
 }
 
+/* What the driver does before the first operation. Ranks come in any order, as there. */
+void world_share(struct world *w)
+{
+    struct cio_node_memory port = cio_nodemem_loop_port(w->memory);
+    int refused = 0;
+
+    for (int r = 0; r < w->size; r++) {
+        struct cio_segment *seg = &w->segment[(r + 1) % w->size];
+        const struct cio_team *team = w->team[(r + 1) % w->size];
+        int64_t limit = w->settings.memory_limit;
+
+        seg->with_near = 1;
+        if (cio_segment_join(seg, port, team, limit) != 0)
+            refused = 1;
+        else
+            cio_segment_join_near(seg, port, team, limit);
+    }
+    for (int r = 0; r < w->size; r++)
+        w->segment[r].shared = !refused;
+}
+
 void world_destroy(struct world *w)
 {
     struct cio_node_memory port = cio_nodemem_loop_port(w->memory);

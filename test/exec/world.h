@@ -28,6 +28,9 @@ struct world {
 
 /* node_of: per rank, numbered by first appearance. c groups a node, naggr aggregators spread. */
 void world_create(struct world *w, int size, const int *node_of, int c, int naggr, uint64_t seed);
+/* Joins the groups' segments before the first operation, which is otherwise left to that. */
+void world_share(struct world *w);
+
 void world_destroy(struct world *w);
 
 /*
