@@ -58,6 +58,18 @@ void cio_board_init(struct cio_board *b, int k, int64_t budget, int naggr)
     b->members = k;
 }
 
+int64_t cio_board_backed(const struct cio_board *b)
+{
+    int64_t bytes = cio_board_head_size((int)b->members) + b->units.backed + b->out.backed;
+
+    for (int i = 0; i < b->members; i++) {
+        const struct cio_desc *d = &b->desc[i];
+
+        bytes += d->lists.backed + d->meta.backed + d->pos.backed + d->bits.backed;
+    }
+    return bytes;
+}
+
 void cio_area_at(struct cio_board *board, int member, struct cio_area *area)
 {
     struct cio_desc *d = &board->desc[member];

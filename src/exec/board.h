@@ -106,6 +106,9 @@ int64_t cio_board_size(int k, int64_t budget, int naggr);
 void cio_board_init(struct cio_board *board, int k, int64_t budget, int naggr);
 int64_t cio_board_head_size(int k);
 
+/* Bytes of it that are backed. */
+int64_t cio_board_backed(const struct cio_board *board);
+
 void cio_area_at(struct cio_board *board, int member, struct cio_area *area);
 
 static inline struct cio_unit *cio_board_units(struct cio_board *board)

@@ -268,6 +268,9 @@ static void finish_members(struct cio_op *op)
             cio_op_fail(op, l->dones[a].error);
     l->step = STEP_FINAL;
     l->out = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = op->error};
+    if (l->board != NULL)
+        cio_count_most(&op->stats, op->shared ? CIO_COUNT_SEGMENT_BYTES : CIO_COUNT_PEAK_BYTES,
+                       cio_board_backed(l->board) + (op->shared ? 0 : op->held));
     tell_members(op);
 }
 
@@ -318,7 +321,6 @@ void cio_leader_start(struct cio_op *op)
         return;
     }
     op->env.nodemem.ops->forget(op->env.nodemem.self, &op->env.segment->mem);
-    cio_count_most(&op->stats, CIO_COUNT_SEGMENT_BYTES, op->env.segment->mem.size);
     l->board = op->env.segment->mem.base;
     find_near(op);
     cio_member_begin(op, l->board, 0, &l->in[0]);
