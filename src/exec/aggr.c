@@ -27,7 +27,7 @@ enum step { STEP_BITS, STEP_SERVE, STEP_DONES, STEP_DONE };
 struct slot {
     struct cio_req req;
     char *buf;
-    int leader;  /* whose message; -1: free */
+    int leader;     /* whose message; -1: free */
     int64_t pos;    /* for which position, */
     int64_t posted; /* and the how manieth receive it is */
 };
@@ -38,8 +38,8 @@ struct ask {
     const struct cio_part *part; /* NULL: nothing is the answer */
     const char *coded;
     int64_t lists, meta, data;
-    char *copy;                  /* of both, where they came in a message */
-    char *to;                    /* where the data goes on the leader's board; NULL: in a message */
+    char *copy; /* of both, where they came in a message */
+    char *to;   /* where the data goes on the leader's board; NULL: in a message */
 };
 
 /* Where the parts of a message lie: behind its head, or on the leader's board. */
@@ -67,23 +67,23 @@ struct cio_aggr {
     struct slot slot[SLOTS];
     struct reply reply[REPLIES]; /* read */
     struct cio_round round;
-    uint64_t *touched;    /* per leader: the positions that it touches; then: by anybody */
+    uint64_t *touched; /* per leader: the positions that it touches; then: by anybody */
     int64_t touched_size;
     int bits_expected, bits_posted;
-    int64_t pos;          /* served now; -1: before the first */
-    int pending;          /* leaders that have not finished it */
-    int firsts;           /* leaders that have not asked for anything of it yet (read) */
-    int64_t received;     /* messages of it */
-    struct parts *parts;  /* per leader */
-    int64_t *taken;       /* per leader: messages, in the order in which it sent them */
-    int64_t posted;       /* receives so far */
-    char *bits_buf;       /* coded positions, one for each slot */
+    int64_t pos;         /* served now; -1: before the first */
+    int pending;         /* leaders that have not finished it */
+    int firsts;          /* leaders that have not asked for anything of it yet (read) */
+    int64_t received;    /* messages of it */
+    struct parts *parts; /* per leader */
+    int64_t *taken;      /* per leader: messages, in the order in which it sent them */
+    int64_t posted;      /* receives so far */
+    char *bits_buf;      /* coded positions, one for each slot */
     int64_t bits_size;
-    int64_t post_pos;     /* the next receive to post is for this position */
-    int post_leader;      /* and the first leader from here on that touches it */
-    struct ask *ask;      /* per leader (read), */
-    int asks;             /* and how many wait */
-    int held;             /* slots kept for leaders that have more to ask of this position */
+    int64_t post_pos; /* the next receive to post is for this position */
+    int post_leader;  /* and the first leader from here on that touches it */
+    struct ask *ask;  /* per leader (read), */
+    int asks;         /* and how many wait */
+    int held;         /* slots kept for leaders that have more to ask of this position */
     struct cio_head done;
     struct cio_req *done_req; /* per leader */
 };
@@ -181,8 +181,8 @@ static void note_bits(struct cio_op *op, const struct cio_head *h, const struct 
     if (rc == 0)
         rc = h->error;
     if (rc == 0)
-        rc = cio_bits_decode_or(h + 1, (size_t)h->meta, op->rounds.slice,
-                                touched_by(op, h->leader));
+        rc =
+            cio_bits_decode_or(h + 1, (size_t)h->meta, op->rounds.slice, touched_by(op, h->leader));
     if (rc != 0)
         cio_op_fail(op, rc);
     else
@@ -684,7 +684,8 @@ int cio_aggr_progress(struct cio_op *op)
     }
 }
 
-/* The first one posted of the busy receives from one leader, or from any (-1) for the least position. */
+/* The first one posted of the busy receives from one leader, or from any (-1) for the least
+ * position. */
 static struct slot *first_slot(struct cio_aggr *g, int leader)
 {
     struct slot *first = NULL;

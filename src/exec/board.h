@@ -2,9 +2,9 @@
  * A group's board: what its members describe of their pieces, window by window, and the messages
  * that are made of it.
  *
- * It lies in shared memory, or in the leader's own where there is none. Its room is laid out for the
- * most that a window may take, but only what is used gets backed by memory. Offsets are relative to
- * the base, which differs from rank to rank.
+ * It lies in shared memory, or in the leader's own where there is none. Its room is laid out for
+ * the most that a window may take, but only what is used gets backed by memory. Offsets are
+ * relative to the base, which differs from rank to rank.
  *
  *   board | area of member 0 | ... | area of member k-1 | units | out
  *   area:  lists, their code, positions of their pieces (if merged), set of positions touched
@@ -22,15 +22,16 @@
 #include "port/comm.h"
 #include "port/nodemem.h"
 
-/* Pieces of one member in one unit, in rising order; several lists of one unit follow each other. */
+/* Pieces of one member in one unit, in rising order; several lists of one unit follow each other.
+ */
 struct cio_list {
     int64_t t;
-    int64_t meta, coded;   /* its code: where in the member's, and how many bytes */
+    int64_t meta, coded; /* its code: where in the member's, and how many bytes */
     int64_t pieces, bytes;
-    int64_t first;         /* index of its first piece among the member's */
-    int64_t stream;        /* where its bytes begin in the member's request: they are consecutive */
-    int64_t to_meta;       /* where its code goes (not merged), */
-    int64_t to_data;       /* and its data; merged: where the unit's data begins */
+    int64_t first;   /* index of its first piece among the member's */
+    int64_t stream;  /* where its bytes begin in the member's request: they are consecutive */
+    int64_t to_meta; /* where its code goes (not merged), */
+    int64_t to_data; /* and its data; merged: where the unit's data begins */
 };
 
 /* A region of the board, and how much of it is backed. */
@@ -48,16 +49,16 @@ struct cio_desc {
 /* What a unit of the window became. */
 struct cio_unit {
     int64_t t;
-    int64_t lists, pieces;    /* of the members, */
+    int64_t lists, pieces; /* of the members, */
     int64_t bytes;
     int64_t parts, parts_cap; /* and of its messages */
     int64_t segments;
-    int64_t at;               /* offset of the head; the parts follow */
+    int64_t at; /* offset of the head; the parts follow */
     int64_t meta, meta_bytes;
     int64_t data, data_bytes;
-    int64_t stream;           /* a lone member's bytes begin here in its request */
+    int64_t stream; /* a lone member's bytes begin here in its request */
     int32_t error;
-    int32_t last;             /* no window after this one has any of it */
+    int32_t last; /* no window after this one has any of it */
 };
 
 /* So many aggregators of a node at most read and write the boards of its groups directly. */
@@ -67,14 +68,14 @@ struct cio_board {
     uint32_t joined __attribute__((aligned(64))); /* ranks that have mapped it */
     uint32_t told __attribute__((aligned(64)));
     uint32_t arrived __attribute__((aligned(64)));
-    uint32_t nnear;              /* aggregators of the node that have mapped it too: */
-    int32_t near[CIO_NEAR_MAX];  /* these, counted from 1 */
+    uint32_t nnear;             /* aggregators of the node that have mapped it too: */
+    int32_t near[CIO_NEAR_MAX]; /* these, counted from 1 */
     struct cio_ctl down __attribute__((aligned(64))); /* the leader's last word */
-    struct cio_reduction words; /* what a reduction has yielded */
+    struct cio_reduction words;                       /* what a reduction has yielded */
     int64_t members;
     int64_t nunits;
     struct cio_region head, units, out;
-    int64_t out_used; /* to where the window reaches in it */
+    int64_t out_used;       /* to where the window reaches in it */
     struct cio_desc desc[]; /* one per member */
 };
 
@@ -123,8 +124,8 @@ struct cio_board_memory {
 };
 
 /*
- * Reads a byte here and there of [from, to), which is backed: where the kernel maps the pages around
- * a read fault too, writing to each of them later costs no fault of its own.
+ * Reads a byte here and there of [from, to), which is backed: where the kernel maps the pages
+ * around a read fault too, writing to each of them later costs no fault of its own.
  */
 void cio_board_touch(const void *base, int64_t from, int64_t to);
 

@@ -1,7 +1,7 @@
 /*
  * Describing pieces. A request that fits into one window is walked once in the order of the file,
- * and its lists are sorted afterwards. A larger one is first walked to see what it touches, and then
- * described unit by unit, in the order in which units are served.
+ * and its lists are sorted afterwards. A larger one is first walked to see what it touches, and
+ * then described unit by unit, in the order in which units are served.
  */
 #include "exec/describe.h"
 
@@ -15,12 +15,12 @@
 /* The list in the making. */
 struct writer {
     struct cio_describer *d;
-    int64_t t, base;  /* its unit, and where that begins in the file */
-    int64_t stream;   /* of its first byte */
+    int64_t t, base; /* its unit, and where that begins in the file */
+    int64_t stream;  /* of its first byte */
     int64_t bytes;
-    int n;            /* pieces in the chunk */
-    int64_t charge;   /* of all lists so far */
-    int all;          /* everything must fit: -E2BIG if it does not */
+    int n;          /* pieces in the chunk */
+    int64_t charge; /* of all lists so far */
+    int all;        /* everything must fit: -E2BIG if it does not */
     int error;
     cio_extent chunk[CIO_LIST_PIECES];
 };
@@ -73,8 +73,8 @@ static void end_list(struct writer *w)
                               .bytes = w->bytes,
                               .first = desc->pieces,
                               .stream = w->stream - d->req->start};
-    list->coded = (int64_t)cio_code_encode(w->chunk, (size_t)w->n, w->base,
-                                           d->area.meta + desc->coded);
+    list->coded =
+        (int64_t)cio_code_encode(w->chunk, (size_t)w->n, w->base, d->area.meta + desc->coded);
     desc->coded += list->coded;
     desc->pieces += w->n;
     desc->nlists++;
@@ -183,7 +183,8 @@ static void mark(const struct cio_describer *d)
     }
 }
 
-/* Adds the pieces of unit t from file offset `from` to `end`; returns where it stopped, or `end`. */
+/* Adds the pieces of unit t from file offset `from` to `end`; returns where it stopped, or `end`.
+ */
 static int64_t describe_unit(struct writer *w, int64_t t, int64_t base, int64_t from, int64_t end)
 {
     const struct cio_describer *d = w->d;

@@ -16,13 +16,13 @@ struct cio_describer {
     struct cio_board_memory memory;
     int64_t budget;
     int64_t list_bytes; /* the most in one list */
-    int marked;        /* the area's set of positions is complete */
+    int marked;         /* the area's set of positions is complete */
 };
 
 /*
  * Describes the pieces from *place on, as many as the budget allows, and moves *place to where it
- * had to stop ({units, 0}: nowhere). The first time, area.bits becomes the set of positions that the
- * whole request touches. 0, or why memory cannot be had.
+ * had to stop ({units, 0}: nowhere). The first time, area.bits becomes the set of positions that
+ * the whole request touches. 0, or why memory cannot be had.
  */
 int cio_describe(struct cio_describer *d, struct cio_place *place);
 

@@ -22,8 +22,8 @@
 #define MERGE_BELOW 500
 
 /*
- * Messages in flight from one leader. One that is an aggregator too sends all it can at once, so that
- * it can then wait for the messages of others.
+ * Messages in flight from one leader. One that is an aggregator too sends all it can at once, so
+ * that it can then wait for the messages of others.
  */
 #define IN_FLIGHT 16
 #define ALL_IN_FLIGHT 1024
@@ -49,8 +49,8 @@ enum step {
 
 struct flight {
     struct cio_req send, reply;
-    int64_t serial;       /* 0: not used */
-    int64_t confirms;     /* when it is sent, so many messages to its aggregator have arrived */
+    int64_t serial;   /* 0: not used */
+    int64_t confirms; /* when it is sent, so many messages to its aggregator have arrived */
     struct cio_unit *unit;
     int64_t answer;       /* bytes that will be its answer (read) */
     int64_t ack;          /* that of a near aggregator */
@@ -67,17 +67,17 @@ struct cio_leader {
     enum step step;
     int k; /* members, me included */
     struct cio_board *board;
-    struct cio_ctl *in;       /* per member: its last message */
-    struct cio_req *in_req;   /* per member */
-    struct cio_req *payload;  /* three per member */
-    struct cio_ctl out;       /* to all members */
-    struct cio_req *out_req;  /* per member */
-    int64_t end;              /* the window's last unit, which may not be complete: */
-    int64_t partial;          /* it was that of the window before, */
-    int32_t messages;         /* which has sent this many of it */
-    int merge;                /* -1: not decided yet */
+    struct cio_ctl *in;      /* per member: its last message */
+    struct cio_req *in_req;  /* per member */
+    struct cio_req *payload; /* three per member */
+    struct cio_ctl out;      /* to all members */
+    struct cio_req *out_req; /* per member */
+    int64_t end;             /* the window's last unit, which may not be complete: */
+    int64_t partial;         /* it was that of the window before, */
+    int32_t messages;        /* which has sent this many of it */
+    int merge;               /* -1: not decided yet */
     int bits_sent;
-    char *coded;              /* positions for each aggregator, in coded_size bytes */
+    char *coded; /* positions for each aggregator, in coded_size bytes */
     int64_t coded_size;
     struct cio_head *dones;   /* per aggregator */
     struct cio_req *aggr_req; /* per aggregator */
@@ -85,9 +85,9 @@ struct cio_leader {
     int nflights;
     int64_t launched;
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
-    char *near;               /* per aggregator: it sees my board */
+    char *near;                /* per aggregator: it sees my board */
     struct next next;
-    char *stream;             /* one member's bytes, without shared memory */
+    char *stream; /* one member's bytes, without shared memory */
     int64_t stream_size;
     int stream_member;
     struct cio_req stream_req;
@@ -362,7 +362,8 @@ static int back_area(struct cio_op *op, const struct cio_ctl *up, struct cio_des
     return rc == 0 ? cio_region_back(&m, &desc->bits, bits) : rc;
 }
 
-/* Without shared memory: what the members have described comes as payload, the first time asked for. */
+/* Without shared memory: what the members have described comes as payload, the first time asked
+ * for. */
 static void expect_lists(struct cio_op *op, int first)
 {
     struct cio_leader *l = op->leader;
@@ -399,7 +400,8 @@ static void count_pieces(struct cio_op *op)
         cio_area_at(l->board, i, &area);
         area.desc->pieces = 0;
         for (int64_t j = 0; j < area.desc->nlists; j++)
-            area.desc->pieces = cio_max64(area.desc->pieces, area.list[j].first + area.list[j].pieces);
+            area.desc->pieces =
+                cio_max64(area.desc->pieces, area.list[j].first + area.list[j].pieces);
     }
 }
 
@@ -493,7 +495,8 @@ static void note_units(struct cio_op *op)
     }
 }
 
-/* The side of a copy that a member whose bytes come by message, or a read's request, leaves to me. */
+/* The side of a copy that a member whose bytes come by message, or a read's request, leaves to me.
+ */
 static struct cio_copy copy_for(struct cio_op *op, int member)
 {
     struct cio_leader *l = op->leader;
@@ -525,8 +528,7 @@ static void begin_copy(struct cio_op *op)
 
     l->step = STEP_COPY;
     l->stream_member = 0;
-    l->out = (struct cio_ctl){
-        .kind = CIO_CTL_COPY, .place = {l->end, 0}, .merged = l->merge > 0};
+    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY, .place = {l->end, 0}, .merged = l->merge > 0};
     tell_members(op);
 }
 
@@ -621,8 +623,8 @@ static enum cio_send_mode choose_mode(struct cio_op *op, struct flight *f, int64
 }
 
 /*
- * Whether the aggregator takes what it needs from the board itself. Only in the last window: nothing
- * says when it has, but the end of the operation.
+ * Whether the aggregator takes what it needs from the board itself. Only in the last window:
+ * nothing says when it has, but the end of the operation.
  */
 static int is_near(const struct cio_op *op, const struct cio_unit *u)
 {
@@ -894,8 +896,8 @@ static int is_waiting(const struct cio_op *op)
 }
 
 /*
- * The window is the last one, and all of it is on its way: nobody waits for anything more of mine. In
- * an earlier one others might wait for what I have yet to send, and I, through them, for myself.
+ * The window is the last one, and all of it is on its way: nobody waits for anything more of mine.
+ * In an earlier one others might wait for what I have yet to send, and I, through them, for myself.
  */
 int cio_leader_is_patient(const struct cio_op *op)
 {

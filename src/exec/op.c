@@ -12,8 +12,8 @@
 
 /*
  * Microseconds after which a sleeper looks after MPI, in case that others wait for messages that
- * have nothing to do with this call; and how often it then looks. Where ranks share cores, that would
- * cost those who work more than it could bring.
+ * have nothing to do with this call; and how often it then looks. Where ranks share cores, that
+ * would cost those who work more than it could bring.
  */
 #define NAP 5000
 #define CROWDED_NAP 100000
@@ -78,8 +78,8 @@ void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, in
                       enum cio_tag tag, enum cio_send_mode mode, struct cio_req *req)
 {
     int64_t bytes = 0;
-    int rc = (mode == CIO_SEND_PLAIN ? cio_comm_post : cio_comm_send)(
-        op->env.comm, iov, niov, dest, cio_op_tag(op, tag), req);
+    int rc = (mode == CIO_SEND_PLAIN ? cio_comm_post : cio_comm_send)(op->env.comm, iov, niov, dest,
+                                                                      cio_op_tag(op, tag), req);
 
     if (rc != 0)
         cio_op_fail(op, rc);
@@ -149,7 +149,8 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     op->started = cio_now();
     op->stats.count[CIO_COUNT_BYTES] = op->req.bytes;
     if (op->req.bytes > 0)
-        op->stats.count[CIO_COUNT_PIECES] = cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
+        op->stats.count[CIO_COUNT_PIECES] =
+            cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
     if (cio_team_leads(env->team))
         rc = cio_leader_create(op);
     if (rc == 0 && env->team->my_aggr >= 0)
@@ -300,8 +301,8 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
 }
 
 /*
- * An aggregator must react to whatever comes first: a message or a member's answer. MPI wakes nobody
- * for the latter, so it looks again and again, and naps in between.
+ * An aggregator must react to whatever comes first: a message or a member's answer. MPI wakes
+ * nobody for the latter, so it looks again and again, and naps in between.
  */
 static void await_anything(struct cio_op *op, const struct cio_needs *needs, int *idle)
 {

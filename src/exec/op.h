@@ -46,8 +46,8 @@ int cio_segment_join(struct cio_segment *segment, struct cio_node_memory nodemem
                      const struct cio_team *team, int64_t memory_limit);
 
 /*
- * On an aggregator, before it is found whether all could join: joins those of the other groups on its
- * node, as far as they can be had; what these have to say to each other then needs no messages.
+ * On an aggregator, before it is found whether all could join: joins those of the other groups on
+ * its node, as far as they can be had; what these have to say to each other then needs no messages.
  * All ranks have set with_near.
  */
 void cio_segment_join_near(struct cio_segment *segment, struct cio_node_memory nodemem,
@@ -67,21 +67,21 @@ struct cio_env {
 };
 
 struct cio_settings {
-    enum cio_switch tam;    /* CIO_ENABLE: run whenever it is possible */
-    int node_ranks;         /* ranks on the fullest node */
+    enum cio_switch tam; /* CIO_ENABLE: run whenever it is possible */
+    int node_ranks;      /* ranks on the fullest node */
     enum cio_domain_kind domain;
-    int64_t unit;           /* bytes of one round, */
-    int64_t stripe;         /* of one stripe; 0: unknown, */
-    int64_t stripe_count;   /* 0: unknown */
-    int64_t message;        /* most data in one message; 0: a good choice */
-    int64_t memory_limit;   /* bytes of each rank for intra-node data */
+    int64_t unit;         /* bytes of one round, */
+    int64_t stripe;       /* of one stripe; 0: unknown, */
+    int64_t stripe_count; /* 0: unknown */
+    int64_t message;      /* most data in one message; 0: a good choice */
+    int64_t memory_limit; /* bytes of each rank for intra-node data */
     enum cio_transport transport;
     enum cio_switch sieve_write; /* read-modify-write for rounds with holes */
     enum cio_switch sieve_read;  /* read what nobody asked for, to read in one piece */
-    enum cio_switch merge;  /* pieces of a group; automatic: where many of them adjoin */
-    int crowded;            /* ranks share cores: whoever waits sleeps at once */
-    int once;               /* agree once only, at the start: a second time is out of order */
-    int tag;                /* CIO_OP_TAGS tags from here on are this operation's */
+    enum cio_switch merge;       /* pieces of a group; automatic: where many of them adjoin */
+    int crowded;                 /* ranks share cores: whoever waits sleeps at once */
+    int once;                    /* agree once only, at the start: a second time is out of order */
+    int tag;                     /* CIO_OP_TAGS tags from here on are this operation's */
 };
 #define CIO_OP_TAGS 16
 
@@ -92,9 +92,9 @@ struct cio_request {
     int64_t disp;                /* added to every offset of the view */
     int64_t start;
     int64_t bytes;
-    const struct cio_flat *mem;  /* may be NULL if bytes is 0 */
+    const struct cio_flat *mem; /* may be NULL if bytes is 0 */
     char *buf;
-    int error;                   /* of this rank, found before the call: all ranks fail with it */
+    int error; /* of this rank, found before the call: all ranks fail with it */
 };
 
 /*

@@ -2,8 +2,9 @@
  * The reduction over all ranks that an operation begins with.
  *
  * Where every group is known to share memory, members leave their words on the board, leaders join
- * them and pass them up and down a tree of leaders: a few messages instead of two for each rank. Else
- * the port's own reduction is used, which also tells whether every rank has joined its segment.
+ * them and pass them up and down a tree of leaders: a few messages instead of two for each rank.
+ * Else the port's own reduction is used, which also tells whether every rank has joined its
+ * segment.
  *
  *   members -> leader (board) -> parents ... leader 0 ... -> children -> members (board)
  */

@@ -1,6 +1,6 @@
 /*
- * The rounds of a file range, as all ranks compute them: aggregator a serves its positions one after
- * the other, and unit t = position * naggr + a is what it serves at one of them.
+ * The rounds of a file range, as all ranks compute them: aggregator a serves its positions one
+ * after the other, and unit t = position * naggr + a is what it serves at one of them.
  */
 #ifndef CIO_EXEC_ROUNDS_H
 #define CIO_EXEC_ROUNDS_H

@@ -69,10 +69,10 @@ int cio_stats_json(const struct cio_report *r, const struct cio_stats *sum,
 
     put(&o, "{\"file\": \"");
     put_text(&o, r->file);
-    put(&o, "\", \"call\": \"%s\", \"ranks\": %d, \"nodes\": %d, \"leaders\": %d, ", r->call, r->ranks,
-        r->nodes, r->leaders);
-    put(&o, "\"aggregators\": %d, \"unit\": %" PRId64 ", \"engine\": \"%s\"", r->aggregators, r->unit,
-        sum->why == NULL ? "tam" : "declined");
+    put(&o, "\", \"call\": \"%s\", \"ranks\": %d, \"nodes\": %d, \"leaders\": %d, ", r->call,
+        r->ranks, r->nodes, r->leaders);
+    put(&o, "\"aggregators\": %d, \"unit\": %" PRId64 ", \"engine\": \"%s\"", r->aggregators,
+        r->unit, sum->why == NULL ? "tam" : "declined");
     if (sum->why != NULL)
         put(&o, ", \"why\": \"%s\"", sum->why);
     put(&o, ", \"sum\": {");

@@ -25,11 +25,11 @@ enum cio_count {
     CIO_COUNT_ROUNDS,
     CIO_COUNT_FILE_CALLS,
     CIO_COUNT_FILE_BYTES,
-    CIO_COUNT_COPIED_BYTES,   /* between user memory and messages, by members, */
-    CIO_COUNT_PLACED_BYTES,   /* and between messages and rounds, by aggregators */
-    CIO_COUNT_SHARED,         /* ranks that used shared memory */
-    CIO_COUNT_PEAK_BYTES,     /* buffers, not those in shared memory */
-    CIO_COUNT_SEGMENT_BYTES,  /* shared memory */
+    CIO_COUNT_COPIED_BYTES,  /* between user memory and messages, by members, */
+    CIO_COUNT_PLACED_BYTES,  /* and between messages and rounds, by aggregators */
+    CIO_COUNT_SHARED,        /* ranks that used shared memory */
+    CIO_COUNT_PEAK_BYTES,    /* buffers, not those in shared memory */
+    CIO_COUNT_SEGMENT_BYTES, /* shared memory */
     CIO_COUNTS
 };
 

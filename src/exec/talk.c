@@ -1,9 +1,9 @@
 /*
  * The memory of a group's board, and the notes that leader and members leave on it.
  *
- * Nobody is asked whether a segment can be had: every rank of a group joins it by a name that all of
- * them know, and says in the reduction that all operations begin with whether it has. The last one
- * to join removes the name; where one is missing, the leader does, after the reduction.
+ * Nobody is asked whether a segment can be had: every rank of a group joins it by a name that all
+ * of them know, and says in the reduction that all operations begin with whether it has. The last
+ * one to join removes the name; where one is missing, the leader does, after the reduction.
  */
 #include "exec/internal.h"
 
@@ -43,11 +43,13 @@ static int near_others(const struct cio_team *team, int leader)
     int node = nodes->node[team->leader[leader]], n = 0;
 
     for (int i = 0; i < team->naggr; i++)
-        n += nodes->node[team->aggr[i]] == node && cio_team_leader_of(team, team->aggr[i]) != leader;
+        n +=
+            nodes->node[team->aggr[i]] == node && cio_team_leader_of(team, team->aggr[i]) != leader;
     return n;
 }
 
-/* Maps a leader's segment and, as the first one there, lays it out. The last one removes the name. */
+/* Maps a leader's segment and, as the first one there, lays it out. The last one removes the name.
+ */
 static int join(const struct cio_segment *seg, int leader, const struct cio_node_memory *port,
                 const struct cio_team *team, int64_t memory_limit, struct cio_nodemem *mem)
 {

@@ -29,7 +29,8 @@ static void find_leaders(const struct cio_nodes *nodes, int c, struct cio_team *
         if (i == mine)
             t->my_leader = t->nleaders + cio_local_group(q, clamp(c, q), nodes->local[t->rank]);
         for (int j = 0; j < clamp(c, q); j++)
-            t->leader[t->nleaders + j] = nodes->ranks[nodes->first[i] + cio_local_aggr(q, clamp(c, q), j)];
+            t->leader[t->nleaders + j] =
+                nodes->ranks[nodes->first[i] + cio_local_aggr(q, clamp(c, q), j)];
         for (int j = 0; j < q; j++)
             t->followers[t->nleaders + cio_local_group(q, clamp(c, q), j)]++;
         t->nleaders += clamp(c, q);

@@ -1,6 +1,7 @@
 /*
  * Who does what in a collective call: the groups of ranks on each node with their leaders (the TAM
- * paper's local aggregators), and the global aggregators. The same on every rank but for "my" parts.
+ * paper's local aggregators), and the global aggregators. The same on every rank but for "my"
+ * parts.
  *
  *   node 0: ranks 0 1 2 3 4 5      c = 2:  group {0 1 2} led by 0, group {3 4 5} led by 3
  */
@@ -13,8 +14,8 @@ struct cio_team {
     int rank;
     const struct cio_nodes *nodes; /* the caller's */
     int naggr;
-    int *aggr;      /* rank of each global aggregator, */
-    int my_aggr;    /* and which of them I am, or -1 */
+    int *aggr;   /* rank of each global aggregator, */
+    int my_aggr; /* and which of them I am, or -1 */
     int nleaders;
     int *leader;    /* rank of each leader, by node and group, */
     int *followers; /* ranks in its group, itself included, */
@@ -25,8 +26,8 @@ struct cio_team {
 };
 
 /*
- * c groups on each node (clamped to its ranks). `aggr` is copied, `nodes` must outlive the team. The caller owns *out until
- * cio_team_destroy. -ENOMEM.
+ * c groups on each node (clamped to its ranks). `aggr` is copied, `nodes` must outlive the team.
+ * The caller owns *out until cio_team_destroy. -ENOMEM.
  */
 int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *aggr, int naggr,
                     struct cio_team **out);

@@ -193,9 +193,10 @@ static int unit_sources(struct cio_board *b, const struct cio_rounds *r, int64_t
             return (int)n;
         if (n == 0)
             continue;
-        s->src[k++] = (struct cio_source){.ext = s->pieces + at,
-                                          .n = (size_t)n,
-                                          .pos = positions ? area.pos + area.list[first].first : NULL};
+        s->src[k++] =
+            (struct cio_source){.ext = s->pieces + at,
+                                .n = (size_t)n,
+                                .pos = positions ? area.pos + area.list[first].first : NULL};
         at += n;
     }
     return k;
@@ -210,7 +211,8 @@ int cio_window_sample(struct cio_board *b, const struct cio_rounds *r, struct ci
     int k = -1;
 
     for (int64_t i = 0; i < b->nunits; i++)
-        if (u[i].lists > 1 && (best == NULL || (best->pieces < SAMPLE_PIECES && u[i].pieces > best->pieces)))
+        if (u[i].lists > 1 &&
+            (best == NULL || (best->pieces < SAMPLE_PIECES && u[i].pieces > best->pieces)))
             best = &u[i];
     if (best == NULL || make_space(b->members, best->pieces, alloc, &s) == NULL)
         return 1000;
@@ -239,8 +241,8 @@ int cio_window_plan_merge(struct cio_board *b, const struct cio_board_memory *m,
         rc = cio_region_back(m, &b->desc[i].pos, b->desc[i].pieces * (int64_t)sizeof(int64_t));
     for (int64_t i = 0; i < b->nunits; i++) {
         int64_t parts = most_parts(&u[i], list_bytes);
-        int64_t meta = (int64_t)cio_code_bound_range((size_t)u[i].pieces, r->domains.unit) +
-                       parts * 64;
+        int64_t meta =
+            (int64_t)cio_code_bound_range((size_t)u[i].pieces, r->domains.unit) + parts * 64;
 
         place_unit(&u[i], parts, align(meta), u[i].bytes, &at);
     }
@@ -400,7 +402,8 @@ static void copy_pieces(const struct cio_copy *c, const struct cio_list *list, s
     int n;
 
     cio_rounds_range(c->rounds, list->t, &base, &len);
-    if (cio_decode_begin(&d, c->area.meta + list->meta, (size_t)list->coded, base, base, base + len) != 0)
+    if (cio_decode_begin(&d, c->area.meta + list->meta, (size_t)list->coded, base, base,
+                         base + len) != 0)
         return;
     while ((n = cio_decode_some(&d, piece, 256)) > 0)
         for (int i = 0; i < n; i++)

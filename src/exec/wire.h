@@ -28,22 +28,23 @@ enum cio_tag {
     CIO_TAG_REDUCED
 };
 
-/* How far a member has described its pieces: all of the units before t, and t up to a file offset. */
+/* How far a member has described its pieces: all of the units before t, and t up to a file offset.
+ */
 struct cio_place {
     int64_t t;
     int64_t off;
 };
 
 enum cio_ctl_kind {
-    CIO_CTL_READY, /* up: pieces up to `place` are described, or an error, or no shared memory */
-    CIO_CTL_SEND,  /* down: send your lists, the first time; no answer but these */
-    CIO_CTL_MERGE, /* down: merge your part of the window; left out where the leader does it all */
+    CIO_CTL_READY,  /* up: pieces up to `place` are described, or an error, or no shared memory */
+    CIO_CTL_SEND,   /* down: send your lists, the first time; no answer but these */
+    CIO_CTL_MERGE,  /* down: merge your part of the window; left out where the leader does it all */
     CIO_CTL_MERGED, /* up */
-    CIO_CTL_COPY,  /* down: the window ends with unit place.t: copy in (write) or out (read); */
-                   /* the answer is READY for the next one */
-    CIO_CTL_ALONE, /* down: do it again from where the window began, by messages */
+    CIO_CTL_COPY,   /* down: the window ends with unit place.t: copy in (write) or out (read); */
+                    /* the answer is READY for the next one */
+    CIO_CTL_ALONE,  /* down: do it again from where the window began, by messages */
     CIO_CTL_REDUCED, /* down: what the reduction has yielded; no answer */
-    CIO_CTL_FINAL  /* down: the outcome; no answer */
+    CIO_CTL_FINAL    /* down: the outcome; no answer */
 };
 
 struct cio_ctl {
@@ -64,10 +65,10 @@ struct cio_head {
     int32_t messages; /* of this leader for this position, in the last of them; else 0 */
     int64_t serial;   /* of the leader's messages to this aggregator, from 1 on */
     int64_t pos;
-    int64_t lists;    /* that many parts follow, */
-    int64_t meta;     /* so many bytes of coded lists, */
-    int64_t data;     /* and their data; in a read's request, the bytes wanted */
-    int64_t near;     /* none of this follows: it lies on the leader's board, at */
+    int64_t lists; /* that many parts follow, */
+    int64_t meta;  /* so many bytes of coded lists, */
+    int64_t data;  /* and their data; in a read's request, the bytes wanted */
+    int64_t near;  /* none of this follows: it lies on the leader's board, at */
     int64_t at_parts, at_meta, at_data;
 };
 

@@ -36,7 +36,9 @@ static void make_nodes(uint64_t *rnd, int size, int *node_of)
     for (int i = 0; i < 8; i++)
         map[i] = -1;
     for (int r = 0; r < size; r++) {
-        int n = cyclic == 0 ? r * nodes / size : cyclic == 1 ? r % nodes : (int)check_between(rnd, 0, nodes - 1);
+        int n = cyclic == 0   ? r * nodes / size
+                : cyclic == 1 ? r % nodes
+                              : (int)check_between(rnd, 0, nodes - 1);
 
         if (map[n] < 0)
             map[n] = seen++;
@@ -138,7 +140,8 @@ static void make_request(struct test_case *c, uint64_t *rnd, int r, int64_t disp
     req->mem = c->mem[r];
     req->disp = disp;
     req->start = check_between(rnd, 0, 2 * c->file[r]->size);
-    req->bytes = check_between(rnd, 0, 4) == 0 ? check_between(rnd, 1, 3) : check_between(rnd, 1, most);
+    req->bytes =
+        check_between(rnd, 0, 4) == 0 ? check_between(rnd, 1, 3) : check_between(rnd, 1, most);
     make_buffer(c, r, req->bytes);
     cio_cursor_seek(&cur, req->file, req->start + req->bytes - 1);
     c->span = cio_max64(c->span, disp + cio_cursor_offset(&cur) + 1);
@@ -150,12 +153,13 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
     int size = (int)check_between(&rnd, 1, check_between(&rnd, 0, 3) == 0 ? 40 : 9), node_of[40];
     int slots = (int)check_between(&rnd, 1, 200), owner[200];
     int64_t start[201], longest = check_between(&rnd, 0, 2) == 0 ? 2000 : 40;
-    int64_t disp = check_between(&rnd, 0, 3) == 0 ? ((int64_t)5 << 30) + 3 : check_between(&rnd, 0, 100);
+    int64_t disp =
+        check_between(&rnd, 0, 3) == 0 ? ((int64_t)5 << 30) + 3 : check_between(&rnd, 0, 100);
 
     memset(c, 0, sizeof(*c));
     make_nodes(&rnd, size, node_of);
-    world_create(&c->world, size, node_of, (int)check_between(&rnd, 1, size), (int)check_between(&rnd, 1, size),
-                 seed);
+    world_create(&c->world, size, node_of, (int)check_between(&rnd, 1, size),
+                 (int)check_between(&rnd, 1, size), seed);
     make_settings(&rnd, &c->world.settings);
     if (check_between(&rnd, 0, 1) == 0 && c->world.settings.transport != CIO_TRANSPORT_P2P)
         world_share(&c->world);

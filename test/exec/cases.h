@@ -4,7 +4,6 @@
 
 #include "world.h"
 
-
 /* One case: a world with a file view, memory type and buffer for every rank. */
 struct test_case {
     struct world world;

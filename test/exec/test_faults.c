@@ -56,8 +56,8 @@ static int check_all(const struct test_case *c, int error, const char *what, uin
 /* Fails the n-th transfer; returns 0 once there were fewer than n of them. */
 static int fail_transfer(uint64_t seed, int write, int64_t at, int error, int sticky)
 {
-    struct cio_fault fault = {.write_at = write ? at : -1, .read_at = write ? -1 : at,
-                              .error = error, .sticky = sticky};
+    struct cio_fault fault = {
+        .write_at = write ? at : -1, .read_at = write ? -1 : at, .error = error, .sticky = sticky};
     struct cio_store *real, *faulty;
     struct test_case c;
     int reached;
@@ -95,7 +95,8 @@ static void fail_every_transfer(uint64_t seed)
 
 /* ---- memory ---- */
 
-/* The n-th allocation of any rank fails: all ranks fail with -ENOMEM, or it could be done without. */
+/* The n-th allocation of any rank fails: all ranks fail with -ENOMEM, or it could be done without.
+ */
 static int fail_allocation(uint64_t seed, int write, int64_t after)
 {
     struct failing f = {.after = after};

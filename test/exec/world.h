@@ -13,7 +13,7 @@ struct world {
     struct cio_nodes *nodes;
     struct cio_loop *loop;
     struct cio_nodemem_loop *memory;
-    struct cio_store *store;     /* memory; tests may put another one in its place */
+    struct cio_store *store; /* memory; tests may put another one in its place */
     struct cio_alloc alloc;
     struct cio_settings settings;
     int naggr;
