@@ -32,7 +32,8 @@ TESTS +=                              \
     test/port/test_map                \
     test/port/test_nodemem            \
     test/port/test_store              \
-    test/exec/test_faults              \
+    test/exec/test_faults             \
+    test/exec/test_large              \
     test/exec/test_random
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
