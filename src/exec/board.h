@@ -93,7 +93,7 @@ struct cio_area {
  * leader and it will need for that all along the way.
  */
 #define CIO_BUDGET_MIN ((int64_t)4 << 10)
-#define CIO_BUDGET_MAX ((int64_t)256 << 20)
+#define CIO_BUDGET_MAX ((int64_t)64 << 20)
 #define CIO_PIECE_CHARGE 28 /* position, code, code of the merged piece */
 #define CIO_LIST_CHARGE 512 /* the list, its part, its share of a unit's head */
 
