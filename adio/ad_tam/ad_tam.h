@@ -85,9 +85,10 @@ void ADIOI_TAM_Release(ADIO_File fd);
 /* A store over the driver below: POSIX calls where the driver uses them too, else its slots. */
 int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store);
 
-/* One rank's request from a call's arguments; frees what it made. 0 or a negative errno. */
+/* One rank's request from a call's arguments, for the time of the call (borrow) or longer; frees what it made. 0 or a negative errno. */
 int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
-                           int file_ptr_type, ADIO_Offset offset, struct cio_request *req);
+                           int file_ptr_type, ADIO_Offset offset, int borrow,
+                           struct cio_request *req);
 void ADIOI_TAM_Request_free(struct cio_request *req);
 
 /* Whether the layer has anything to do with a file's collective calls. */

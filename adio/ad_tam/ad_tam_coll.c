@@ -171,7 +171,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
 
     if (!ADIOI_TAM_Is_served(fd, write))
         return 0;
-    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, &req);
+    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &req);
     req.write = write;
     req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
     op = ADIOI_TAM_Start(fd, &req, NULL, &comm);

@@ -178,7 +178,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     p->fd = fd;
     p->count = count;
     MPI_Type_dup(datatype, &p->datatype);
-    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, &p->req);
+    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);

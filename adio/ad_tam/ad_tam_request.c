@@ -10,8 +10,11 @@ static int dense(int64_t size, struct cio_flat **flat)
     return cio_flat_create(&off, &size, 1, size, flat);
 }
 
-/* From what ROMIO keeps for one instance. Empty blocks, which mark bounds, are passed over. */
-static int flatten(MPI_Datatype type, struct cio_flat **flat)
+/*
+ * From what ROMIO keeps for one instance. Empty blocks, which mark bounds, are passed over. It is
+ * borrowed where it will be there for as long as the request: a nonblocking call's type may be freed.
+ */
+static int flatten(MPI_Datatype type, int borrow, struct cio_flat **flat)
 {
     ADIOI_Flatlist_node *node;
     MPI_Aint lb, extent;
@@ -24,8 +27,9 @@ static int flatten(MPI_Datatype type, struct cio_flat **flat)
         return dense(size, flat);
     node = ADIOI_Flatten_and_find(type);
     MPI_Type_get_extent(type, &lb, &extent);
-    return cio_flat_create((const int64_t *) node->indices, (const int64_t *) node->blocklens,
-                           (size_t) node->count, extent, flat);
+    return (borrow ? cio_flat_borrow : cio_flat_create) ((const int64_t *) node->indices,
+                                                         (const int64_t *) node->blocklens,
+                                                         (size_t) node->count, extent, flat);
 }
 
 /* Where in the view's stream the access begins. */
@@ -49,7 +53,8 @@ static void move_pointer(ADIO_File fd, const struct cio_request *req)
 }
 
 int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
-                           int file_ptr_type, ADIO_Offset offset, struct cio_request *req)
+                           int file_ptr_type, ADIO_Offset offset, int borrow,
+                           struct cio_request *req)
 {
     struct cio_flat *view = NULL, *mem = NULL;
     MPI_Count size, view_size;
@@ -60,9 +65,9 @@ int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
     MPI_Type_size_x(fd->filetype, &view_size);
     if (count == 0 || size == 0 || view_size == 0)
         return 0;
-    rc = flatten(fd->filetype, &view);
+    rc = flatten(fd->filetype, borrow, &view);
     if (rc == 0)
-        rc = flatten(datatype, &mem);
+        rc = flatten(datatype, borrow, &mem);
     if (rc != 0) {
         cio_flat_destroy(view);
         return rc;

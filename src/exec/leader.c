@@ -580,7 +580,7 @@ static int unit_aggr(const struct cio_op *op, const struct cio_unit *u)
 static char *unit_data(struct cio_op *op, const struct cio_unit *u)
 {
     if (cio_op_is_direct(op))
-        return op->req.buf + op->req.mem->block[0].off + u->stream;
+        return op->req.buf + op->req.mem->off[0] + u->stream;
     return (char *)op->leader->board + u->data;
 }
 

@@ -360,7 +360,7 @@ static void memory_seek(struct memory *m, int64_t at)
     if (m->stream)
         return; /* consecutive */
     if (m->plain)
-        m->base = m->req->buf + m->req->mem->block[0].off + at;
+        m->base = m->req->buf + m->req->mem->off[0] + at;
     else
         cio_cursor_seek(&m->c, m->req->mem, at);
 }

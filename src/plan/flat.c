@@ -5,54 +5,86 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t join_blocks(const int64_t *off, const int64_t *len, size_t n, cio_extent *block)
+/* Whether the pairs can be used as they are; -EINVAL if they cannot be used at all. */
+static int is_clean(const int64_t *off, const int64_t *len, size_t n)
 {
+    int64_t least = 1;
+    int clean = n > 0;
+
+    for (size_t i = 0; i < n; i++) {
+        least = cio_min64(least, len[i]);
+        clean &= len[i] > 0 && (i == 0 || off[i - 1] + len[i - 1] != off[i]);
+    }
+    return least < 0 ? -EINVAL : clean;
+}
+
+/* Copies the pairs, without empty ones, touching ones joined. */
+static int copy_blocks(struct cio_flat *f, const int64_t *off, const int64_t *len, size_t n)
+{
+    int64_t *to_off = f->own = malloc(2 * (n + 1) * sizeof(*f->own)), *to_len = to_off + n + 1;
     size_t m = 0;
 
+    if (f->own == NULL)
+        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (len[i] == 0)
             continue;
-        if (m > 0 && cio_extent_end(block[m - 1]) == off[i])
-            block[m - 1].len += len[i];
-        else
-            block[m++] = (cio_extent){off[i], len[i]};
+        if (m > 0 && to_off[m - 1] + to_len[m - 1] == off[i]) {
+            to_len[m - 1] += len[i];
+        } else {
+            to_off[m] = off[i];
+            to_len[m++] = len[i];
+        }
     }
-    return m;
+    f->off = to_off;
+    f->len = to_len;
+    f->n = m;
+    return m > 0 ? 0 : -EINVAL;
 }
 
-/* Whether the stream's offsets rise, within an instance and from one to the next. */
-static int rises(const struct cio_flat *f)
+/* Sums up, and finds whether the stream's offsets rise, within an instance and to the next. */
+static int survey(struct cio_flat *f)
 {
-    for (size_t i = 1; i < f->n; i++)
-        if (f->block[i].off < cio_extent_end(f->block[i - 1]))
-            return 0;
-    return f->block[0].off >= 0 &&
-           cio_extent_end(f->block[f->n - 1]) - f->block[0].off <= f->extent;
-}
+    int64_t end = f->off[0];
 
-static int fill(struct cio_flat *f, const int64_t *off, const int64_t *len, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (len[i] < 0)
-            return -EINVAL;
-    f->n = join_blocks(off, len, n, f->block);
-    if (f->n == 0)
-        return -EINVAL;
+    f->start = malloc((f->n / CIO_FLAT_STEP + 1) * sizeof(*f->start));
+    if (f->start == NULL)
+        return -ENOMEM;
+    f->sorted = 1;
     for (size_t i = 0; i < f->n; i++) {
-        f->start[i] = f->size;
-        f->size += f->block[i].len;
+        if (i % CIO_FLAT_STEP == 0)
+            f->start[i / CIO_FLAT_STEP] = f->size;
+        f->sorted &= f->off[i] >= end;
+        end = f->off[i] + f->len[i];
+        f->size += f->len[i];
     }
-    f->start[f->n] = f->size;
-    f->sorted = rises(f);
-    f->dense = f->n == 1 && f->block[0].len == f->extent;
+    f->sorted &= f->off[0] >= 0 && end - f->off[0] <= f->extent;
+    f->dense = f->n == 1 && f->len[0] == f->extent;
     return 0;
 }
 
-int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
-                    struct cio_flat **out)
+static int fill(struct cio_flat *f, const int64_t *off, const int64_t *len, size_t n, int borrow)
+{
+    int rc = is_clean(off, len, n);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 1 && borrow) {
+        f->off = off;
+        f->len = len;
+        f->n = n;
+        rc = 0;
+    } else {
+        rc = copy_blocks(f, off, len, n);
+    }
+    return rc == 0 ? survey(f) : rc;
+}
+
+static int make(const int64_t *off, const int64_t *len, size_t n, int64_t extent, int borrow,
+                struct cio_flat **out)
 {
     struct cio_flat *f;
-    int rc = -ENOMEM;
+    int rc;
 
     if (extent <= 0)
         return -EINVAL;
@@ -60,10 +92,7 @@ int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t ex
     if (f == NULL)
         return -ENOMEM;
     f->extent = extent;
-    f->block = malloc((n + 1) * sizeof(*f->block));
-    f->start = malloc((n + 1) * sizeof(*f->start));
-    if (f->block != NULL && f->start != NULL)
-        rc = fill(f, off, len, n);
+    rc = fill(f, off, len, n, borrow);
     if (rc != 0) {
         cio_flat_destroy(f);
         return rc;
@@ -72,19 +101,31 @@ int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t ex
     return 0;
 }
 
+int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
+                    struct cio_flat **out)
+{
+    return make(off, len, n, extent, 0, out);
+}
+
+int cio_flat_borrow(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
+                    struct cio_flat **out)
+{
+    return make(off, len, n, extent, 1, out);
+}
+
 void cio_flat_destroy(struct cio_flat *f)
 {
     if (f == NULL)
         return;
     free(f->start);
-    free(f->block);
+    free(f->own);
     free(f);
 }
 
-/* The block that holds byte s of an instance, 0 <= s < size. */
-static size_t block_at(const struct cio_flat *f, int64_t s)
+/* The block that holds byte s of an instance, 0 <= s < size, and where it begins. */
+static size_t block_at(const struct cio_flat *f, int64_t s, int64_t *begin)
 {
-    size_t lo = 0, hi = f->n;
+    size_t lo = 0, hi = (f->n - 1) / CIO_FLAT_STEP + 1;
 
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;
@@ -94,46 +135,70 @@ static size_t block_at(const struct cio_flat *f, int64_t s)
         else
             hi = mid;
     }
+    *begin = f->start[lo];
+    for (lo *= CIO_FLAT_STEP; *begin + f->len[lo] <= s; lo++)
+        *begin += f->len[lo];
     return lo;
+}
+
+/* Stream position of block i of an instance. */
+static int64_t block_start(const struct cio_flat *f, size_t i)
+{
+    int64_t start = f->start[i / CIO_FLAT_STEP];
+
+    for (size_t j = i / CIO_FLAT_STEP * CIO_FLAT_STEP; j < i; j++)
+        start += f->len[j];
+    return start;
 }
 
 /* The first block of an instance that ends after `off`, relative to the instance; n if none. */
 static size_t block_after(const struct cio_flat *f, int64_t off)
 {
-    return cio_extents_find(f->block, f->n, off);
+    size_t lo = 0, hi = f->n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (f->off[mid] + f->len[mid] <= off)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
 }
 
 int64_t cio_flat_lower(const struct cio_flat *f, int64_t off)
 {
-    int64_t instance = off <= f->block[0].off ? 0 : (off - f->block[0].off) / f->extent;
+    int64_t instance = off <= f->off[0] ? 0 : (off - f->off[0]) / f->extent;
     int64_t within = off - instance * f->extent;
     size_t i = block_after(f, within);
 
     if (i == f->n)
         return (instance + 1) * f->size;
-    return instance * f->size + f->start[i] + cio_max64(within - f->block[i].off, 0);
+    return instance * f->size + block_start(f, i) + cio_max64(within - f->off[i], 0);
 }
 
 int64_t cio_flat_pieces(const struct cio_flat *f, int64_t from, int64_t bytes)
 {
-    int64_t last = from + bytes - 1;
+    int64_t last = from + bytes - 1, unused;
 
     if (bytes <= 0)
         return 0;
     if (f->dense)
         return 1;
-    return (last / f->size - from / f->size) * (int64_t)f->n + (int64_t)block_at(f, last % f->size) -
-           (int64_t)block_at(f, from % f->size) + 1;
+    return (last / f->size - from / f->size) * (int64_t)f->n +
+           (int64_t)block_at(f, last % f->size, &unused) -
+           (int64_t)block_at(f, from % f->size, &unused) + 1;
 }
 
 void cio_cursor_seek(struct cio_cursor *c, const struct cio_flat *f, int64_t stream)
 {
-    int64_t within = stream % f->size;
+    int64_t within = stream % f->size, begin;
 
     c->f = f;
     c->shift = stream / f->size * f->extent;
-    c->block = block_at(f, within);
-    c->within = within - f->start[c->block];
+    c->block = block_at(f, within, &begin);
+    c->within = within - begin;
 }
 
 void cio_cursor_copy_out(struct cio_cursor *c, const char *base, int64_t n, char *to)

@@ -1,5 +1,6 @@
 /*
- * A flattened datatype, tiled without end: block i of instance j begins at j * extent + block[i].off.
+ * A flattened datatype, tiled without end: block i of instance j begins at j * extent +
+ * block[i].off.
  *
  * Its stream is the bytes of all blocks, one after the other in that order; a request is a range of
  * the stream. File views and memory types are both this. Only one instance is held, whatever the
@@ -14,21 +15,27 @@
 #include "plan/extent.h"
 
 struct cio_flat {
-    int64_t extent;    /* distance of instances, > 0 unless there is only one */
-    int64_t size;      /* bytes of one instance, > 0 */
-    size_t n;          /* blocks, none of them empty */
-    int sorted;        /* offsets rise along the whole stream: cio_flat_lower may be used */
-    int dense;         /* one block that touches the next instance's: no gaps at all */
-    cio_extent *block; /* offsets may be negative, and need not rise */
-    int64_t *start;    /* start[i]: stream position of block i; start[n] = size */
+    int64_t extent;     /* distance of instances, > 0 unless there is only one */
+    int64_t size;       /* bytes of one instance, > 0 */
+    size_t n;           /* blocks, none of them empty */
+    int sorted;         /* offsets rise along the whole stream: cio_flat_lower may be used */
+    int dense;          /* one block that touches the next instance's: no gaps at all */
+    const int64_t *off; /* of the blocks; may be negative, and need not rise */
+    const int64_t *len;
+    int64_t *start; /* start[i]: stream position of block i * CIO_FLAT_STEP; for finding it */
+    int64_t *own;   /* offsets and lengths, where they are not the caller's */
 };
+#define CIO_FLAT_STEP 64
 
 /*
  * From n (offset, length) pairs; empty ones are dropped, and touching neighbours joined. `extent`
  * is that of the datatype. The caller owns *out until cio_flat_destroy. -ENOMEM; -EINVAL if nothing
- * is left, a length is negative, or extent <= 0.
+ * is left, a length is negative, or extent <= 0. cio_flat_borrow uses the caller's arrays, which
+ * must then outlive it, if nothing needs to be dropped or joined.
  */
 int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
+                    struct cio_flat **out);
+int cio_flat_borrow(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
                     struct cio_flat **out);
 void cio_flat_destroy(struct cio_flat *f);
 
@@ -51,7 +58,7 @@ void cio_cursor_seek(struct cio_cursor *c, const struct cio_flat *f, int64_t str
 /* Offset of the byte at the cursor. */
 static inline int64_t cio_cursor_offset(const struct cio_cursor *c)
 {
-    return c->shift + c->f->block[c->block].off + c->within;
+    return c->shift + c->f->off[c->block] + c->within;
 }
 
 /* Bytes from the cursor that are contiguous, `most` if there are more. */
@@ -59,14 +66,14 @@ static inline int64_t cio_cursor_run(const struct cio_cursor *c, int64_t most)
 {
     if (c->f->dense)
         return most;
-    return cio_min64(c->f->block[c->block].len - c->within, most);
+    return cio_min64(c->f->len[c->block] - c->within, most);
 }
 
 /* Moves by n bytes, no more than cio_cursor_run said. */
 static inline void cio_cursor_skip(struct cio_cursor *c, int64_t n)
 {
     c->within += n;
-    if (c->within < c->f->block[c->block].len || c->f->dense)
+    if (c->within < c->f->len[c->block] || c->f->dense)
         return;
     c->within = 0;
     if (++c->block == c->f->n) {

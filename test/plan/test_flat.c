@@ -6,11 +6,15 @@
 
 #include "check.h"
 
+/* Copied and borrowed in turn: callers' arrays outlive what is made of them. */
 static struct cio_flat *make(const int64_t *off, const int64_t *len, size_t n, int64_t extent)
 {
+    static int calls;
     struct cio_flat *f = NULL;
+    int borrow = calls++ % 2;
 
-    CHECK(cio_flat_create(off, len, n, extent, &f) == 0);
+    CHECK((borrow ? cio_flat_borrow : cio_flat_create)(off, len, n, extent, &f) == 0);
+    CHECK(borrow || f->own != NULL);
     return f;
 }
 
@@ -22,6 +26,8 @@ static void check_refusals(void)
     CHECK(cio_flat_create(off, len, 2, 16, &f) == -EINVAL); /* nothing but bounds */
     CHECK(cio_flat_create(off, bad, 2, 16, &f) == -EINVAL);
     CHECK(cio_flat_create(off, bad, 1, 0, &f) == -EINVAL);
+    CHECK(cio_flat_borrow(off, len, 2, 16, &f) == -EINVAL);
+    CHECK(cio_flat_borrow(off, bad, 2, 16, &f) == -EINVAL);
 }
 
 static void check_joining(void)
@@ -29,13 +35,39 @@ static void check_joining(void)
     int64_t off[] = {0, 0, 4, 8, 20}, len[] = {0, 4, 4, 2, 0};
     struct cio_flat *f = make(off, len, 5, 20);
 
-    CHECK(f->n == 1 && f->block[0].off == 0 && f->block[0].len == 10);
+    CHECK(f->n == 1 && f->off[0] == 0 && f->len[0] == 10);
     CHECK(f->size == 10 && f->sorted && !f->dense);
     cio_flat_destroy(f);
     f = make(off, len, 4, 10);
     CHECK(f->dense && f->sorted);
     CHECK(cio_flat_pieces(f, 3, 1000) == 1);
     CHECK(cio_flat_lower(f, 12345) == 12345);
+    cio_flat_destroy(f);
+}
+
+/* More blocks than one step of the index, found by position and by offset. */
+static void check_many(void)
+{
+    enum { N = 5 * CIO_FLAT_STEP + 3 };
+    int64_t off[N], len[N], at = 0;
+    struct cio_flat *f;
+    struct cio_cursor c;
+
+    for (int i = 0; i < N; i++) {
+        off[i] = 10 * i;
+        len[i] = 1 + i % 9;
+    }
+    CHECK(cio_flat_borrow(off, len, N, 10 * N, &f) == 0);
+    CHECK(f->own == NULL && f->off == off);
+    for (int i = 0; i < N; i++) {
+        CHECK(cio_flat_lower(f, off[i]) == at &&
+              cio_flat_lower(f, off[i] + 10 * N) == f->size + at);
+        cio_cursor_seek(&c, f, at + len[i] - 1);
+        CHECK(cio_cursor_offset(&c) == off[i] + len[i] - 1);
+        CHECK(cio_flat_pieces(f, 0, at + 1) == i + 1);
+        at += len[i];
+    }
+    CHECK(at == f->size);
     cio_flat_destroy(f);
 }
 
@@ -61,8 +93,8 @@ static void table_of(const struct cio_flat *f, int64_t *offset, int64_t bytes)
 
     for (int64_t shift = 0; s < bytes; shift += f->extent)
         for (size_t b = 0; b < f->n; b++)
-            for (int64_t i = 0; i < f->block[b].len && s < bytes; i++)
-                offset[s++] = shift + f->block[b].off + i;
+            for (int64_t i = 0; i < f->len[b] && s < bytes; i++)
+                offset[s++] = shift + f->off[b] + i;
 }
 
 static int64_t pieces_in(const int64_t *offset, int64_t from, int64_t bytes)
@@ -135,7 +167,10 @@ static void check_copies(void)
     memset(memory, '.', sizeof(memory));
     cio_cursor_seek(&c, f, 1);
     cio_cursor_copy_in(&c, memory + 4, 7, stream);
-    CHECK(memcmp(memory, "..cd......" ".ab.......", 13) == 0);
+    CHECK(memcmp(memory,
+                 "..cd......"
+                 ".ab.......",
+                 13) == 0);
     CHECK(memcmp(memory + 22, "..", 2) == 0 && memory[30] == 'e');
     cio_cursor_seek(&c, f, 1);
     cio_cursor_copy_out(&c, memory + 4, 7, back);
@@ -147,6 +182,7 @@ int main(void)
 {
     check_refusals();
     check_joining();
+    check_many();
     check_order();
     check_random_types(check_seed());
     check_copies();
