@@ -22,11 +22,12 @@
 #define MERGE_BELOW 500
 
 /*
- * Messages in flight from one leader. One that is an aggregator too sends all it can at once, so
- * that it can then wait for the messages of others.
+ * Messages in flight from one leader. One that is an aggregator too sends all of a window at once if
+ * that is not more than BURST bytes, so that it can then wait for the messages of others.
  */
 #define IN_FLIGHT 16
 #define ALL_IN_FLIGHT 1024
+#define BURST ((int64_t)16 << 20)
 
 /*
  * Messages of a write that an aggregator may not have begun to receive yet. Every few of them a
@@ -83,6 +84,7 @@ struct cio_leader {
     struct cio_req *aggr_req; /* per aggregator */
     struct flight *flight;    /* nflights of them */
     int nflights;
+    int burst;                /* the window is sent at once */
     int64_t launched;
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
     char *near;                /* per aggregator: it sees my board */
@@ -761,7 +763,7 @@ static int may_launch(struct cio_op *op)
     if (all_launched(l))
         return 0;
     int64_t a = cio_board_units(l->board)[l->next.unit].t % op->rounds.naggr;
-    return !op->req.write || l->nflights > IN_FLIGHT || l->sent[a] - l->confirmed[a] < CREDIT;
+    return !op->req.write || l->burst || l->sent[a] - l->confirmed[a] < CREDIT;
 }
 
 /* Keeps messages in flight until all of the window's have been sent, and (read) answered. */
@@ -795,9 +797,15 @@ static int flying(const struct cio_leader *l)
 
 static void begin_flights(struct cio_op *op)
 {
-    op->leader->step = STEP_FLY;
-    op->leader->next = (struct next){0};
-    op->leader->since = cio_now();
+    struct cio_leader *l = op->leader;
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < l->board->nunits; i++)
+        bytes += cio_board_units(l->board)[i].bytes;
+    l->burst = l->nflights > IN_FLIGHT && bytes <= BURST;
+    l->step = STEP_FLY;
+    l->next = (struct next){0};
+    l->since = cio_now();
 }
 
 /* ---- what follows what ---- */
