@@ -56,6 +56,7 @@ tamio_port_sources =                  \
     %D%/port/log.h                    \
     %D%/port/nodemem.c                \
     %D%/port/nodemem.h                \
+    %D%/port/store.c                  \
     %D%/port/store.h                  \
     %D%/port/store_posix.c
 

@@ -1,7 +1,14 @@
 /*
- * A file, as an aggregator sees it: whole transfers at an offset, or an error. Implementations:
- * POSIX (the one pwrite/pread loop), memory, and a faulty one that wraps another.
+ * A file, as an aggregator sees it: whole transfers at an offset, or an error. They are made one at
+ * a time by calls that block, or in batches that are under way while the caller does other things.
  * Results are 0 or a negative errno.
+ *
+ * A store belongs to one thread, the caller's: every function here is called from it. Some stores
+ * have threads of their own, or the kernel's; these call nobody but the system. Blocking calls may
+ * be made while batches are under way, on other ranges of the file.
+ *
+ * Read-modify-write is the caller's: lock the range, read it in a batch, fill in, write it in a
+ * batch, and unlock once that is done.
  */
 #ifndef CIO_PORT_STORE_H
 #define CIO_PORT_STORE_H
@@ -13,12 +20,48 @@ struct cio_store {
     const struct cio_store_ops *ops;
 };
 
+/* One contiguous transfer of a batch. */
+struct cio_piece {
+    char *buf;
+    int64_t len, off;
+};
+
+/*
+ * Transfers that are under way together, in any order, none overlapping another or one of another
+ * batch. The struct and the array are the caller's, and stay where they are until it is done. Once
+ * done, `error` is 0 or the first error (negative errno); after one, other pieces may have been
+ * left out, and what was read is undefined.
+ */
+struct cio_batch {
+    int write; /* else read */
+    const struct cio_piece *piece;
+    int n;
+    int error;
+    int done; /* set by cio_store_start/test/wait only, i.e. by the caller's thread */
+    struct {
+        struct cio_batch *next; /* in the store's queue */
+        int taken;              /* pieces that have been begun */
+        int left;               /* pieces that are not done */
+        int error;
+    } own; /* the store's own; need not be set */
+};
+
+/*
+ * Whoever has nothing that could be under way leaves start to name NULL: batches are then done by
+ * write and read when they are started.
+ */
 struct cio_store_ops {
     int (*write)(struct cio_store *s, const void *buf, int64_t len, int64_t off);
     int (*read)(struct cio_store *s, void *buf, int64_t len, int64_t off);
     int (*lock)(struct cio_store *s, int64_t off, int64_t len);
     void (*unlock)(struct cio_store *s, int64_t off, int64_t len);
     void (*destroy)(struct cio_store *s);
+    void (*start)(struct cio_store *s, struct cio_batch *b);
+    int (*test)(struct cio_store *s, struct cio_batch *b);
+    void (*wait)(struct cio_store *s, struct cio_batch *b);
+    const uint32_t *(*word)(struct cio_store *s);
+    int (*depth)(const struct cio_store *s);
+    const char *(*name)(const struct cio_store *s);
 };
 
 /* Writes all of it; short transfers and EINTR are gone on with. */
@@ -44,6 +87,33 @@ static inline void cio_store_unlock(struct cio_store *s, int64_t off, int64_t le
     s->ops->unlock(s, off, len);
 }
 
+/*
+ * Starts a batch. Never fails: what goes wrong is the batch's error. A store that cannot overlap
+ * does all of it here, and it is done at once. A batch of no pieces is done at once everywhere.
+ */
+void cio_store_start(struct cio_store *s, struct cio_batch *b);
+
+/* 1 if it is done. Never waits for the file. Also lets the store go on with what it has queued. */
+int cio_store_test(struct cio_store *s, struct cio_batch *b);
+
+/* Sleeps until it is done. */
+void cio_store_wait(struct cio_store *s, struct cio_batch *b);
+
+/*
+ * A counter that changes when a batch may have become done; the same for the life of the store.
+ * A waiter may sleep on it as a futex, of the shared kind (FUTEX_WAIT, not FUTEX_WAIT_PRIVATE),
+ * since that is how it is woken. NULL: there is none, either because nothing is ever under way
+ * (depth 1), or because the store cannot wake anybody (uring): then test now and again.
+ */
+const uint32_t *cio_store_word(struct cio_store *s);
+
+/* Batches that can usefully be under way at once; 1: it does not overlap. */
+int cio_store_depth(const struct cio_store *s);
+
+/* What it is, for reports: "blocking", "thread", "uring". */
+const char *cio_store_name(const struct cio_store *s);
+
+/* Nothing may be under way. */
 static inline void cio_store_destroy(struct cio_store *s)
 {
     if (s != NULL)
