@@ -21,10 +21,14 @@ tamio_plan_sources =                  \
     %D%/plan/hints.h                  \
     %D%/plan/merge.c                  \
     %D%/plan/merge.h                  \
+    %D%/plan/pipeline.c               \
+    %D%/plan/pipeline.h               \
     %D%/plan/varint.h
 
 tamio_exec_sources =                  \
     %D%/exec/aggr.c                   \
+    %D%/exec/aggr_read.c              \
+    %D%/exec/aggr_recv.c              \
     %D%/exec/board.c                  \
     %D%/exec/board.h                  \
     %D%/exec/describe.c               \
@@ -37,7 +41,9 @@ tamio_exec_sources =                  \
     %D%/exec/reduce.c                 \
     %D%/exec/round.c                  \
     %D%/exec/round.h                  \
+    %D%/exec/round_io.c               \
     %D%/exec/rounds.h                 \
+    %D%/exec/serve.h                  \
     %D%/exec/stats.c                  \
     %D%/exec/stats.h                  \
     %D%/exec/talk.c                   \

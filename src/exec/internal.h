@@ -6,6 +6,7 @@
 #include "exec/describe.h"
 #include "exec/op.h"
 #include "exec/wire.h"
+#include "plan/pipeline.h"
 
 /* A member: every rank. The leader's own member is called directly, others through notes. */
 struct cio_member {
@@ -47,8 +48,9 @@ struct cio_op {
     struct cio_reduction mine, all;
     struct cio_reduce reduce;
     struct cio_rounds rounds;
-    int shared;             /* the group's board lies in shared memory */
-    struct cio_nodemem own; /* a board that does not */
+    struct cio_pipeline pipe; /* how aggregators divide their buffers */
+    int shared;               /* the group's board lies in shared memory */
+    struct cio_nodemem own;   /* a board that does not */
     struct cio_member member;
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
@@ -72,24 +74,16 @@ static inline int cio_op_is_direct(const struct cio_op *op)
     return op->env.team->group_size == 1 && op->req.bytes > 0 && op->req.mem->dense;
 }
 
-/*
- * The most data in one message between leaders and aggregators. A leader's share of a round usually
- * fits, and aggregators can afford to wait for many messages at once.
- */
-#define CIO_MESSAGE_DATA ((int64_t)256 << 10)
+/* The most data in one message between leaders and aggregators. */
 static inline int64_t cio_op_message_data(const struct cio_op *op)
 {
-    int64_t share = 2 * op->set.unit / op->env.team->nleaders;
-
-    if (op->set.message > 0)
-        return cio_min64(op->set.unit, op->set.message);
-    return cio_min64(op->set.unit, cio_max64(CIO_MESSAGE_DATA, share));
+    return op->pipe.message;
 }
 
 /* Its whole size at most: with the code of its lists. */
 static inline int64_t cio_op_message_size(const struct cio_op *op)
 {
-    return cio_op_message_data(op) + 2 * CIO_LIST_CODED + 1024;
+    return op->pipe.slot;
 }
 
 /* A buffer of this operation, counted; NULL on failure. cio_op_free takes it back. */
@@ -116,8 +110,10 @@ void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, in
 struct cio_needs {
     struct cio_req *req[CIO_NEEDS_MAX];
     int n;
-    const uint32_t *word; /* or a counter that must change, */
-    uint32_t seen;        /* from this */
+    const uint32_t *word;      /* or a counter that must change, */
+    uint32_t seen;             /* from this, */
+    const uint32_t *file_word; /* or one that does when file access is over; NULL: there is none */
+    uint32_t file_seen;
 };
 
 /* Adds those of n requests that are active, as far as there is room. */
@@ -200,6 +196,10 @@ int cio_aggr_progress(struct cio_op *op);
 int cio_aggr_is_done(const struct cio_op *op);
 /* What comes next, in the order in which leaders send: it does not depend on anything done here. */
 void cio_aggr_needs(struct cio_op *op, struct cio_needs *needs);
+/* A counter that changes when file access is over; NULL: there is none. */
+const uint32_t *cio_aggr_word(const struct cio_op *op);
+/* Whether file access is under way. */
+int cio_aggr_transfers(const struct cio_op *op);
 void cio_aggr_finish(struct cio_op *op);
 
 #endif

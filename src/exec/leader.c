@@ -22,8 +22,8 @@
 #define MERGE_BELOW 500
 
 /*
- * Messages in flight from one leader. One that is an aggregator too sends all of a window at once if
- * that is not more than BURST bytes, so that it can then wait for the messages of others.
+ * Messages in flight from one leader. One that is an aggregator too sends all of a window at once
+ * if that is not more than BURST bytes, so that it can then wait for the messages of others.
  */
 #define IN_FLIGHT 16
 #define ALL_IN_FLIGHT 1024
@@ -84,7 +84,7 @@ struct cio_leader {
     struct cio_req *aggr_req; /* per aggregator */
     struct flight *flight;    /* nflights of them */
     int nflights;
-    int burst;                /* the window is sent at once */
+    int burst; /* the window is sent at once */
     int64_t launched;
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
     char *near;                /* per aggregator: it sees my board */

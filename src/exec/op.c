@@ -132,6 +132,20 @@ static int declined(struct cio_op *op)
     return op->stats.why != NULL;
 }
 
+/* All ranks divide the buffers of aggregators in the same way. */
+static void plan_buffers(struct cio_op *op)
+{
+    struct cio_pipeline_spec spec = {.buffer = op->set.buffer,
+                                     .unit = op->set.unit,
+                                     .depth = op->set.depth,
+                                     .message = op->set.message,
+                                     .overhead = 2 * CIO_LIST_CODED + 1024,
+                                     .leaders = op->env.team->nleaders,
+                                     .write = op->req.write};
+
+    cio_pipeline_plan(&spec, &op->pipe);
+}
+
 struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
                             const struct cio_request *request)
 {
@@ -151,6 +165,7 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     if (op->req.bytes > 0)
         op->stats.count[CIO_COUNT_PIECES] =
             cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
+    plan_buffers(op);
     if (cio_team_leads(env->team))
         rc = cio_leader_create(op);
     if (rc == 0 && env->team->my_aggr >= 0)
@@ -301,14 +316,16 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
 }
 
 /*
- * An aggregator must react to whatever comes first: a message or a member's answer. MPI wakes
- * nobody for the latter, so it looks again and again, and naps in between.
+ * An aggregator must react to whatever comes first: a message, the end of a file access or a
+ * member's answer. MPI wakes nobody for the latter two, so it looks again and again, and naps in
+ * between.
  */
 static void await_anything(struct cio_op *op, const struct cio_needs *needs, int *idle)
 {
     const struct cio_node_memory *port = &op->env.nodemem;
     int longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP;
     const uint32_t none = 0, *word = needs->word != NULL ? needs->word : &none;
+    uint32_t seen = needs->word != NULL ? needs->seen : none;
     int usec = 0;
 
     if (cio_comm_poll(op->env.comm) > 0) {
@@ -316,9 +333,14 @@ static void await_anything(struct cio_op *op, const struct cio_needs *needs, int
         return;
     }
     ++*idle;
+    if (cio_aggr_transfers(op)) {
+        longest = LONG_NAP;
+        word = needs->file_word != NULL ? needs->file_word : word;
+        seen = needs->file_word != NULL ? needs->file_seen : seen;
+    }
     if (op->set.crowded || *idle > LOOKS_AT_ALL)
         usec = (int)cio_min64(SHORT_NAP * (int64_t)*idle, longest);
-    port->ops->wait(port->self, word, needs->word != NULL ? needs->seen : none, usec);
+    port->ops->wait(port->self, word, seen, usec);
 }
 
 /* An aggregator whose leader needs no attention waits for what comes next. 0: it must not. */
@@ -326,7 +348,7 @@ static int await_next(struct cio_op *op)
 {
     struct cio_needs needs = {.n = 0};
 
-    if (op->leader == NULL || !cio_leader_is_patient(op))
+    if (op->leader == NULL || !cio_leader_is_patient(op) || cio_aggr_transfers(op))
         return 0;
     if (cio_comm_poll(op->env.comm) > 0)
         return 1;
@@ -336,28 +358,39 @@ static int await_next(struct cio_op *op)
     return needs.n > 0;
 }
 
-/* Roles other than an aggregator know what they wait for. */
+/* Whatever this rank waits for. */
+static void await(struct cio_op *op, struct cio_needs *needs, int *idle)
+{
+    if (op->phase != CIO_OP_RUN)
+        cio_reduce_needs(op, needs);
+    else if (op->leader != NULL)
+        cio_leader_needs(op, needs);
+    else
+        cio_member_needs(op, needs);
+    if (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op)) {
+        if (await_next(op))
+            *idle = 0;
+        else
+            await_anything(op, needs, idle);
+    } else if (needs->word != NULL) {
+        await_word(op, needs);
+    } else {
+        cio_comm_wait(op->env.comm, needs->req, needs->n);
+    }
+}
+
 void cio_op_wait(struct cio_op *op)
 {
     int idle = 0;
 
-    while (!cio_op_progress(op)) {
-        struct cio_needs needs = {.n = 0};
+    for (;;) {
+        struct cio_needs needs = {.file_word = cio_aggr_word(op)};
 
-        if (op->phase != CIO_OP_RUN)
-            cio_reduce_needs(op, &needs);
-        else if (op->leader != NULL)
-            cio_leader_needs(op, &needs);
-        else
-            cio_member_needs(op, &needs);
-        if (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op) && await_next(op))
-            idle = 0;
-        else if (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op))
-            await_anything(op, &needs, &idle);
-        else if (needs.word != NULL)
-            await_word(op, &needs);
-        else
-            cio_comm_wait(op->env.comm, needs.req, needs.n);
+        if (needs.file_word != NULL)
+            needs.file_seen = __atomic_load_n(needs.file_word, __ATOMIC_ACQUIRE);
+        if (cio_op_progress(op))
+            return;
+        await(op, &needs, &idle);
     }
 }
 

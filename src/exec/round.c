@@ -1,4 +1,4 @@
-/* One round of an aggregator. */
+/* One round of an aggregator: its buffer, and what is covered of it. */
 #include "exec/round.h"
 
 #include <errno.h>
@@ -8,9 +8,6 @@
 #include "plan/bits.h"
 #include "plan/code.h"
 #include "plan/copy.h"
-
-/* Holes closer together than this are cheaper to read and write back than to step over. */
-#define SIEVE_GAP (64 << 10)
 
 /* Segments decoded at a time. */
 #define BATCH 256
@@ -32,7 +29,6 @@ int cio_round_create(struct cio_op *op, struct cio_round *r)
 
 void cio_round_destroy(struct cio_op *op, struct cio_round *r)
 {
-    cio_op_free(op, r->spare, op->set.unit);
     cio_op_free(op, r->loaded, cover_bytes(op));
     cio_op_free(op, r->cover, cover_bytes(op));
     cio_op_free(op, r->buf, op->set.unit);
@@ -112,171 +108,4 @@ int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, c
             data += e[i].len;
         }
     return n;
-}
-
-/* ---- runs of covered bytes ---- */
-
-/* First bit at or after i that is not set; n if none. */
-static int64_t next_clear(const uint64_t *w, int64_t n, int64_t i)
-{
-    while (i < n) {
-        uint64_t clear = ~w[i / 64] >> (i % 64);
-
-        if (clear != 0)
-            return cio_min64(i + __builtin_ctzll(clear), n);
-        i = (i / 64 + 1) * 64;
-    }
-    return n;
-}
-
-/* The next run of set bits at or after *at; 0 if none, else its begin and end. */
-static int next_run(const uint64_t *w, int64_t n, int64_t *at, int64_t *end)
-{
-    int64_t begin = *at < n ? cio_bits_next(w, n, *at) : -1;
-
-    if (begin < 0)
-        return 0;
-    *at = begin;
-    *end = next_clear(w, n, begin);
-    return 1;
-}
-
-struct runs {
-    int64_t count, first, last; /* from the first covered byte to after the last one */
-};
-
-static struct runs survey(const struct cio_round *r)
-{
-    struct runs s = {0, 0, 0};
-    int64_t at = 0, end;
-
-    while (next_run(r->cover, r->len, &at, &end)) {
-        if (s.count++ == 0)
-            s.first = at;
-        s.last = at = end;
-    }
-    return s;
-}
-
-/* ---- transfers ---- */
-
-static int transfer(struct cio_op *op, struct cio_round *r, char *buf, int64_t from, int64_t to,
-                    int write)
-{
-    double t = cio_now();
-    int rc = write ? cio_store_write(op->env.store, buf + from, to - from, r->off + from)
-                   : cio_store_read(op->env.store, buf + from, to - from, r->off + from);
-
-    op->stats.time[CIO_TIME_FILE] += cio_now() - t;
-    cio_count_add(&op->stats, CIO_COUNT_FILE_CALLS, 1);
-    cio_count_add(&op->stats, CIO_COUNT_FILE_BYTES, to - from);
-    return rc;
-}
-
-static int transfer_runs(struct cio_op *op, struct cio_round *r, const uint64_t *bits, int write)
-{
-    int64_t at = 0, end;
-    int rc = 0;
-
-    for (; rc == 0 && next_run(bits, r->len, &at, &end); at = end)
-        rc = transfer(op, r, r->buf, at, end, write);
-    return rc;
-}
-
-/* Fills the holes between the runs from the file's bytes. */
-static void fill_holes(struct cio_round *r, const struct runs *s)
-{
-    int64_t at = s->first;
-
-    while ((at = next_clear(r->cover, s->last, at)) < s->last) {
-        int64_t end = cio_bits_next(r->cover, s->last, at);
-
-        memcpy(r->buf + at, r->spare + at, (size_t)(end - at));
-        at = end;
-    }
-}
-
-/* -ENOTSUP if it cannot be done that way: no lock, no memory, or a file that cannot be read. */
-static int modify(struct cio_op *op, struct cio_round *r, const struct runs *s)
-{
-    int64_t span = s->last - s->first;
-    int rc;
-
-    if (r->spare == NULL)
-        r->spare = cio_op_alloc(op, op->set.unit);
-    if (r->spare == NULL)
-        return -ENOTSUP;
-    rc = cio_store_lock(op->env.store, r->off + s->first, span);
-    if (rc != 0)
-        return -ENOTSUP;
-    rc = transfer(op, r, r->spare, s->first, s->last, 0);
-    if (rc == 0) {
-        fill_holes(r, s);
-        rc = transfer(op, r, r->buf, s->first, s->last, 1);
-    } else if (rc == -EBADF) {
-        rc = -ENOTSUP;
-    }
-    cio_store_unlock(op->env.store, r->off + s->first, span);
-    return rc;
-}
-
-static int worth_sieving(enum cio_switch hint, const struct runs *s)
-{
-    if (hint == CIO_AUTOMATIC)
-        return s->count > 2 && (s->last - s->first) / s->count < SIEVE_GAP;
-    return hint == CIO_ENABLE;
-}
-
-int cio_round_write(struct cio_op *op, struct cio_round *r)
-{
-    struct runs s = survey(r);
-    int rc = -ENOTSUP;
-
-    if (s.count > 1 && worth_sieving(op->set.sieve_write, &s))
-        rc = modify(op, r, &s);
-    return rc == -ENOTSUP ? transfer_runs(op, r, r->cover, 1) : rc;
-}
-
-/* What is covered but not loaded, as covered bits in r->loaded's place for one moment. */
-static int load_missing(struct cio_op *op, struct cio_round *r)
-{
-    int64_t at = 0, end;
-    int rc = 0;
-
-    for (; rc == 0 && next_run(r->cover, r->len, &at, &end); at = end) {
-        int64_t from = next_clear(r->loaded, end, at);
-
-        while (rc == 0 && from < end) {
-            int64_t to = cio_bits_next(r->loaded, end, from);
-
-            if (to < 0)
-                to = end;
-            rc = transfer(op, r, r->buf, from, to, 0);
-            cio_bits_set_range(r->loaded, from, to);
-            from = next_clear(r->loaded, end, to);
-        }
-    }
-    return rc;
-}
-
-int cio_round_read(struct cio_op *op, struct cio_round *r)
-{
-    struct runs s = survey(r);
-    int rc;
-
-    if (s.count == 0 || next_clear(r->loaded, s.last, s.first) == s.last)
-        return 0;
-    if (cio_bits_next(r->loaded, r->len, 0) >= 0 || !worth_sieving(op->set.sieve_read, &s))
-        return load_missing(op, r);
-    rc = transfer(op, r, r->buf, s.first, s.last, 0);
-    cio_bits_set_range(r->loaded, s.first, s.last);
-    return rc;
-}
-
-int cio_round_read_all(struct cio_op *op, struct cio_round *r)
-{
-    int rc = transfer(op, r, r->buf, 0, r->len, 0);
-
-    r->whole = rc == 0;
-    return rc;
 }

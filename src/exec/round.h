@@ -1,21 +1,46 @@
 /*
- * One round of an aggregator: a range of the file, the buffer for it, and which of its bytes are
- * covered, to the byte: written by somebody, or (read) wanted, and loaded.
+ * One round of an aggregator: a range of the file, the sub-buffer for it, and which of its bytes
+ * are covered, to the byte: written by somebody, or (read) wanted, and loaded.
+ *
+ * File access is begun, and goes on while the aggregator does other things:
+ *
+ *   no holes       one transfer
+ *   few, or wide   a batch of transfers after the other, one for each run of covered bytes (RUNS)
+ *   many, narrow   write: under a lock, part by part, read (READ), filled and written back (WRITE);
+ *                  read: one transfer, holes and all
  */
 #ifndef CIO_EXEC_ROUND_H
 #define CIO_EXEC_ROUND_H
 
 #include <stdint.h>
 
+#include "port/store.h"
+
 struct cio_op;
+
+/* Transfers in one batch. */
+#define CIO_ROUND_PIECES 64
 
 struct cio_round {
     int64_t off, len;
     char *buf;        /* of the operation's unit size */
-    char *spare;      /* read-modify-write: the file's bytes; made when first needed */
     uint64_t *cover;  /* a bit for each byte: written by somebody, or wanted */
-    uint64_t *loaded; /* a bit for each byte: in the buffer (read) */
+    uint64_t *loaded; /* a bit for each byte: in the buffer, or about to be (read) */
     int whole;        /* all of them are */
+    /* file access */
+    enum { CIO_ROUND_IDLE, CIO_ROUND_RUNS, CIO_ROUND_SPARE, CIO_ROUND_READ, CIO_ROUND_WRITE } io;
+    int under_way;     /* the batch is */
+    int64_t at, last;  /* what comes next, from here to there; */
+    int64_t first, to; /* where it began; where the part ends that is read and written back */
+    struct cio_batch batch;
+    struct cio_piece piece[CIO_ROUND_PIECES];
+};
+
+/* For reading before writing: one round at a time has it. */
+struct cio_spare {
+    char *buf;
+    int64_t size;
+    struct cio_round *user;
 };
 
 /* 0 or -ENOMEM; what was made is destroyed with cio_round_destroy in any case. */
@@ -36,14 +61,15 @@ int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const c
 int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data,
                    int64_t bytes);
 
-/*
- * Writes what is covered: in one piece if there are no holes; else piece by piece, or, where that
- * takes fewer and larger transfers, by reading, filling and writing back under a lock.
- */
-int cio_round_write(struct cio_op *op, struct cio_round *r);
+/* Begins to write what is covered; to load what is covered and not loaded, or everything. */
+void cio_round_write(struct cio_op *op, struct cio_round *r);
+void cio_round_read(struct cio_op *op, struct cio_round *r);
+void cio_round_read_all(struct cio_op *op, struct cio_round *r);
 
-/* Loads what is covered and not loaded yet; or everything, covered or not. */
-int cio_round_read(struct cio_op *op, struct cio_round *r);
-int cio_round_read_all(struct cio_op *op, struct cio_round *r);
+/*
+ * Goes on with it: 1 when it is over. An error becomes the operation's, and after any error of the
+ * operation nothing more is begun.
+ */
+int cio_round_progress(struct cio_op *op, struct cio_round *r);
 
 #endif

@@ -1,0 +1,89 @@
+/*
+ * Dividing cb_buffer_size. What helps most comes first: a second round, so that the file can be
+ * accessed while the next one fills; then slots, down to a few; then more rounds.
+ */
+#include "plan/pipeline.h"
+
+#include "plan/extent.h"
+
+/* A leader's share of a round usually fits into one message. */
+#define MESSAGE_DATA ((int64_t)256 << 10)
+#define MESSAGE_LEAST ((int64_t)16 << 10)
+
+/* Fewer slots than these make leaders wait for each other. */
+#define SLOTS_LEAST 6
+
+/* What is read before writing is read in parts of this size. */
+#define SPARE ((int64_t)512 << 10)
+
+int64_t cio_pipeline_bits(int64_t unit, int write)
+{
+    return (unit + 63) / 64 * 8 * (write ? 1 : 2);
+}
+
+static int64_t round_bytes(const struct cio_pipeline_spec *s)
+{
+    return s->unit + cio_pipeline_bits(s->unit, s->write);
+}
+
+static void add_up(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    p->slot = p->message + s->overhead;
+    p->bytes = p->depth * round_bytes(s) + (p->slots + p->replies) * p->slot + p->spare;
+}
+
+static int fits(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    add_up(s, p);
+    return s->buffer == 0 || p->bytes <= s->buffer;
+}
+
+/* Everything but rounds, as small as it takes for these rounds to fit; 1 if they do. */
+static int shrink(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    while (!fits(s, p)) {
+        if (p->slots > SLOTS_LEAST)
+            p->slots--;
+        else if (s->message == 0 && p->message > MESSAGE_LEAST)
+            p->message = cio_max64(p->message / 2, MESSAGE_LEAST);
+        else if (p->slots > 1)
+            p->slots--;
+        else if (p->replies > 1)
+            p->replies--;
+        else
+            return 0;
+    }
+    return 1;
+}
+
+static void begin(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    int64_t share = 2 * s->unit / s->leaders;
+
+    p->message = s->message > 0 ? s->message : cio_max64(MESSAGE_DATA, share);
+    p->message = cio_min64(p->message, s->unit);
+    p->slots = (int)cio_min64(s->leaders, CIO_SLOTS_MAX);
+    p->replies = s->write ? 0 : (int)cio_min64(s->leaders, CIO_REPLIES_MAX);
+    p->spare = s->write ? cio_min64(s->unit, SPARE) : 0;
+}
+
+void cio_pipeline_plan(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    int most = s->depth > 0 ? (int)cio_min64(s->depth, CIO_DEPTH_MAX) : CIO_DEPTH_MAX;
+
+    begin(s, p);
+    p->depth = (int)cio_min64(most, 2);
+    if (!shrink(s, p) && p->depth > 1) {
+        begin(s, p);
+        p->depth = 1;
+        shrink(s, p);
+    }
+    while (p->depth < most && (s->buffer > 0 || s->depth > 0)) {
+        p->depth++;
+        if (!fits(s, p)) {
+            p->depth--;
+            break;
+        }
+    }
+    add_up(s, p);
+}
