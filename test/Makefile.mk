@@ -12,7 +12,8 @@ libtamio_test_a_SOURCES =             \
     test/exec/world.c                 \
     test/exec/world.h                 \
     test/plan/check.h                 \
-    test/plan/lists.h
+    test/plan/lists.h                 \
+    test/port/batches.h
 
 LDADD = libtamio_test.a libtamio.a -lrt
 
@@ -33,6 +34,8 @@ TESTS +=                              \
     test/port/test_nodemem            \
     test/port/test_store              \
     test/port/test_store_async        \
+    test/port/test_store_errors       \
+    test/port/test_store_thread       \
     test/exec/test_faults             \
     test/exec/test_large              \
     test/exec/test_random

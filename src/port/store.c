@@ -1,16 +1,10 @@
 /* Batches, for every store: by its own means, or else at once by its write and read. */
 #include "port/store.h"
 
-static int transfer(struct cio_store *s, int write, const struct cio_piece *p)
-{
-    return write ? cio_store_write(s, p->buf, p->len, p->off)
-                 : cio_store_read(s, p->buf, p->len, p->off);
-}
-
 static void transfer_all(struct cio_store *s, struct cio_batch *b)
 {
     for (int i = 0; i < b->n && b->error == 0; i++)
-        b->error = transfer(s, b->write, &b->piece[i]);
+        b->error = cio_store_transfer(s, b->write, &b->piece[i]);
     b->done = 1;
 }
 

@@ -76,6 +76,13 @@ static inline int cio_store_read(struct cio_store *s, void *buf, int64_t len, in
     return s->ops->read(s, buf, len, off);
 }
 
+/* The one or the other. */
+static inline int cio_store_transfer(struct cio_store *s, int write, const struct cio_piece *p)
+{
+    return write ? cio_store_write(s, p->buf, p->len, p->off)
+                 : cio_store_read(s, p->buf, p->len, p->off);
+}
+
 /* An exclusive lock on a range, for read-modify-write. -ENOTSUP where there are no locks. */
 static inline int cio_store_lock(struct cio_store *s, int64_t off, int64_t len)
 {
@@ -124,6 +131,31 @@ static inline void cio_store_destroy(struct cio_store *s)
 int cio_store_posix_create(int fd, struct cio_store **out);
 
 /*
+ * A pool of at most `threads` threads (1 or more) in front of `below`, which becomes the pool's:
+ * destroyed with it, and not on failure. They call its write and read, so these must bear being
+ * called from several threads at once, for ranges that do not overlap; all stores here do. None is
+ * made before the first batch is started, and where none can be made, batches are done at once. A
+ * child after fork() may use the store, without threads. -EINVAL, -ENOMEM.
+ */
+int cio_store_thread_create(struct cio_store *below, int threads, struct cio_store **out);
+
+/*
+ * The file behind a descriptor (not owned), through the kernel's io_uring, in the calling thread,
+ * which must live until the store is destroyed. The error of the kernel where it has none, refuses
+ * it, or cannot use it with this file: -ENOSYS, -EPERM, -EINVAL and others; -ENOMEM. A child after
+ * fork() may use the store, without the ring.
+ */
+int cio_store_uring_create(int fd, struct cio_store **out);
+
+/* The same with a smaller ring and smaller requests, so that a full ring and a split are tested. */
+struct cio_uring_limits {
+    int entries;   /* pieces under way at once; a power of two */
+    int64_t bytes; /* in one request, less than 2 GiB */
+};
+int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits,
+                                   struct cio_store **out);
+
+/*
  * The same loop over transfer functions with pread's and pwrite's signature, so that short
  * transfers and EINTR can be tested. NULL means the system's, on the descriptor (an int) to which
  * `self` points. Such a store has no locks.
@@ -137,12 +169,12 @@ int cio_store_calls_create(const struct cio_posix_calls *calls, struct cio_store
 
 /* A file in memory, of any size: holes cost nothing (pages of 64 KiB, made when written). */
 int cio_store_memory_create(struct cio_store **out);
-int64_t cio_store_memory_size(const struct cio_store *s);
+int64_t cio_store_memory_size(struct cio_store *s);
 
 /*
  * Wraps `below` (not owned). The write or read number `at` (from 0, counted apart from each other;
  * -1 means never) fails with `error`, a negative errno; with `sticky`, all later ones too. Counts
- * calls. `fault` stays the caller's, who may change it at any time.
+ * calls. `fault` stays the caller's, who may change it whenever nothing is under way.
  */
 struct cio_fault {
     int64_t write_at, read_at;

@@ -15,9 +15,11 @@ static struct faulty_store *faulty_of(struct cio_store *s)
     return (struct faulty_store *)s;
 }
 
-/* Whether call number n is one that is to fail. */
-static int fails(const struct cio_fault *fault, int64_t at, int64_t n)
+/* Counts a call, and tells whether it is one that is to fail. Threads may be about this at once. */
+static int fails(const struct cio_fault *fault, int64_t at, int64_t *calls)
 {
+    int64_t n = __atomic_fetch_add(calls, 1, __ATOMIC_RELAXED);
+
     return at >= 0 && (n == at || (fault->sticky && n > at));
 }
 
@@ -25,7 +27,7 @@ static int faulty_write(struct cio_store *s, const void *buf, int64_t len, int64
 {
     struct faulty_store *f = faulty_of(s);
 
-    if (fails(f->fault, f->fault->write_at, f->fault->writes++))
+    if (fails(f->fault, f->fault->write_at, &f->fault->writes))
         return f->fault->error;
     return cio_store_write(f->below, buf, len, off);
 }
@@ -34,7 +36,7 @@ static int faulty_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
 {
     struct faulty_store *f = faulty_of(s);
 
-    if (fails(f->fault, f->fault->read_at, f->fault->reads++))
+    if (fails(f->fault, f->fault->read_at, &f->fault->reads))
         return f->fault->error;
     return cio_store_read(f->below, buf, len, off);
 }

@@ -1,7 +1,11 @@
-/* A file in memory: pages of 64 KiB in a table, made when first written. */
+/*
+ * A file in memory: pages of 64 KiB in a table, made when first written. One lock for all of it,
+ * since the threads of a pool may come at once.
+ */
 #include "port/store.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +20,7 @@ struct page {
 
 struct memory_store {
     struct cio_store store;
+    pthread_mutex_t mutex; /* of what follows */
     struct cio_map pages;
     int64_t size;
 };
@@ -69,14 +74,10 @@ static void page_destroy(struct cio_map_entry *entry)
     free(entry);
 }
 
-static int memory_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
+static int put(struct memory_store *m, const char *from, int64_t len, int64_t off)
 {
-    struct memory_store *m = memory_of(s);
-    const char *from = buf;
     struct span span;
 
-    if (check_range(len, off) < 0)
-        return -EINVAL;
     for (; len > 0; from += span.len, off += span.len, len -= span.len) {
         struct page *page;
 
@@ -91,14 +92,10 @@ static int memory_write(struct cio_store *s, const void *buf, int64_t len, int64
     return 0;
 }
 
-static int memory_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
+static void get(struct memory_store *m, char *to, int64_t len, int64_t off)
 {
-    struct memory_store *m = memory_of(s);
-    char *to = buf;
     struct span span;
 
-    if (check_range(len, off) < 0)
-        return -EINVAL;
     for (; len > 0; to += span.len, off += span.len, len -= span.len) {
         const struct page *page;
 
@@ -109,10 +106,35 @@ static int memory_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
         else
             memset(to, 0, (size_t)span.len);
     }
+}
+
+static int memory_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
+{
+    struct memory_store *m = memory_of(s);
+    int rc = check_range(len, off);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&m->mutex);
+    rc = put(m, buf, len, off);
+    pthread_mutex_unlock(&m->mutex);
+    return rc;
+}
+
+static int memory_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
+{
+    struct memory_store *m = memory_of(s);
+    int rc = check_range(len, off);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&m->mutex);
+    get(m, buf, len, off);
+    pthread_mutex_unlock(&m->mutex);
     return 0;
 }
 
-/* Nobody else can be at the file between a rank's lock and its unlock: one process, no threads. */
+/* Nobody would wait for it: the ranges of aggregators do not overlap, and nobody else is here. */
 static int memory_lock(struct cio_store *s, int64_t off, int64_t len)
 {
     (void)s;
@@ -129,6 +151,7 @@ static void memory_destroy(struct cio_store *s)
     struct memory_store *m = memory_of(s);
 
     cio_map_fini(&m->pages, page_destroy);
+    pthread_mutex_destroy(&m->mutex);
     free(m);
 }
 
@@ -151,11 +174,18 @@ int cio_store_memory_create(struct cio_store **out)
         free(m);
         return -ENOMEM;
     }
+    pthread_mutex_init(&m->mutex, NULL);
     *out = &m->store;
     return 0;
 }
 
-int64_t cio_store_memory_size(const struct cio_store *s)
+int64_t cio_store_memory_size(struct cio_store *s)
 {
-    return ((const struct memory_store *)s)->size;
+    struct memory_store *m = memory_of(s);
+    int64_t size;
+
+    pthread_mutex_lock(&m->mutex);
+    size = m->size;
+    pthread_mutex_unlock(&m->mutex);
+    return size;
 }

@@ -1,11 +1,10 @@
-/* Batches: every store against an array, many under way at once; errors reach the batch. */
+/* Batches: every store against an array, with many of them under way at once. */
 #include "../plan/check.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "port/store.h"
+#include "batches.h"
 
 enum { MODEL = 1 << 20, FLIGHT = 12, PIECES = 9, ROUNDS = 30 };
 
@@ -15,15 +14,6 @@ struct model {
     struct cio_piece piece[FLIGHT][PIECES];
     struct cio_batch batch[FLIGHT];
 };
-
-static int temporary_file(void)
-{
-    char name[] = "/tmp/tamio-test-XXXXXX";
-    int fd = mkstemp(name);
-
-    unlink(name);
-    return fd;
-}
 
 /* Cuts [from, to) into pieces with gaps between them, in any order, and fills them if written. */
 static void make_batch(struct model *m, int i, int64_t from, int64_t to, uint64_t *rng)
@@ -108,10 +98,51 @@ static void test_blocking(uint64_t *rng)
     close(fd);
 }
 
+static void test_threads(uint64_t *rng)
+{
+    int fd = temporary_file();
+    struct cio_store *below, *s;
+
+    for (int threads = 1; threads <= 4; threads += 3) {
+        CHECK(cio_store_memory_create(&below) == 0);
+        CHECK(cio_store_thread_create(below, threads, &s) == 0);
+        CHECK(cio_store_depth(s) > 1 && strcmp(cio_store_name(s), "thread") == 0);
+        check_store(s, rng);
+        CHECK(ftruncate(fd, 0) == 0);
+        CHECK(cio_store_posix_create(fd, &below) == 0);
+        CHECK(cio_store_thread_create(below, threads, &s) == 0);
+        check_store(s, rng);
+    }
+    close(fd);
+}
+
+/* Also with a ring that is always full, and with requests that take many turns. */
+static void test_uring(uint64_t *rng)
+{
+    const struct cio_uring_limits limits[] = {{64, 1 << 30}, {2, 1000}, {1, 1 << 30}, {8, 4097}};
+    int fd = temporary_file();
+    struct cio_store *s;
+
+    for (int i = 0; i < 4; i++) {
+        int rc = cio_store_uring_create_limited(fd, &limits[i], &s);
+
+        if (rc == -ENOSYS || rc == -EPERM) {
+            printf("no io_uring here: error %d\n", rc);
+            break;
+        }
+        CHECK(rc == 0 && ftruncate(fd, 0) == 0);
+        CHECK(cio_store_depth(s) > 1 && strcmp(cio_store_name(s), "uring") == 0);
+        check_store(s, rng);
+    }
+    close(fd);
+}
+
 int main(void)
 {
     uint64_t rng = check_seed();
 
     test_blocking(&rng);
+    test_threads(&rng);
+    test_uring(&rng);
     return check_done("test_store_async");
 }
