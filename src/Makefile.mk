@@ -81,6 +81,7 @@ tamio_fake_sources =                  \
     %D%/port/map.h                    \
     %D%/port/nodemem_loop.c           \
     %D%/port/store_faulty.c           \
+    %D%/port/store_late.c             \
     %D%/port/store_memory.c
 
 tamio_engine_sources = $(tamio_plan_sources) $(tamio_exec_sources) $(tamio_port_sources)

@@ -184,4 +184,11 @@ struct cio_fault {
 int cio_store_faulty_create(struct cio_store *below, struct cio_fault *fault,
                             struct cio_store **out);
 
+/*
+ * Wraps `below` (not owned), which must not overlap. Batches are under way until they have been
+ * tested up to 16 times, so that some end before others that were started earlier: how a slow file
+ * looks to the caller, without threads and the same with every seed.
+ */
+int cio_store_late_create(struct cio_store *below, uint64_t seed, struct cio_store **out);
+
 #endif

@@ -60,6 +60,8 @@ static void make_settings(uint64_t *rnd, struct cio_settings *s)
     s->sieve_read = (enum cio_switch)check_between(rnd, 0, 2);
     s->message = check_between(rnd, 0, 1) == 0 ? 0 : check_between(rnd, 1, 2 * s->unit);
     s->merge = (enum cio_switch)check_between(rnd, 0, 2);
+    s->depth = (int)check_between(rnd, 0, 5);
+    s->buffer = check_between(rnd, 0, 1) == 0 ? 0 : check_between(rnd, 1, 1 << 20);
     s->tag = 100;
 }
 
@@ -163,6 +165,7 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
     make_settings(&rnd, &c->world.settings);
     if (check_between(&rnd, 0, 1) == 0 && c->world.settings.transport != CIO_TRANSPORT_P2P)
         world_share(&c->world);
+    c->world.slow = check_between(&rnd, 0, 2) > 0 ? seed : 0;
     start[0] = check_between(&rnd, 0, 30);
     for (int i = 0; i < slots; i++) {
         start[i + 1] = start[i] + check_between(&rnd, 1, longest);
@@ -320,9 +323,11 @@ void case_print(const struct test_case *c, const char *what, uint64_t seed)
     const struct cio_settings *s = &c->world.settings;
 
     printf("%s: seed %llu: %d ranks, %d nodes, %d leaders, %d aggregators, domain %d, unit %lld, "
-           "stripe %lld x %lld, limit %lld, transport %d, merge %d, message %lld\n",
+           "stripe %lld x %lld, limit %lld, transport %d, merge %d, message %lld, depth %d, "
+           "buffer %lld, slow %d\n",
            what, (unsigned long long)seed, c->world.size, c->world.nodes->nnodes,
            c->world.team[0]->nleaders, c->world.naggr, s->domain, (long long)s->unit,
            (long long)s->stripe, (long long)s->stripe_count, (long long)s->memory_limit,
-           s->transport, s->merge, (long long)s->message);
+           s->transport, s->merge, (long long)s->message, s->depth, (long long)s->buffer,
+           c->world.slow != 0);
 }

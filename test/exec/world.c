@@ -94,12 +94,12 @@ void world_destroy(struct world *w)
     cio_nodes_destroy(w->nodes);
 }
 
-static struct cio_op *start(struct world *w, int r)
+static struct cio_op *start(struct world *w, int r, struct cio_store *store)
 {
     struct cio_env env = {.comm = w->comm[r],
                           .nodemem = cio_nodemem_loop_port(w->memory),
                           .alloc = w->alloc,
-                          .store = w->store,
+                          .store = store,
                           .team = w->team[r],
                           .segment = &w->segment[r]};
 
@@ -121,11 +121,17 @@ static int turn(struct world *w, struct cio_op **op, int *moved)
 int world_run(struct world *w)
 {
     struct cio_op **op = must(calloc((size_t)w->size, sizeof(*op)));
-    int idle = 0, done = 0;
+    struct cio_store *store = w->store, *slow = NULL;
+    int idle = 0, done = 0, patience = 100;
 
+    if (w->slow != 0) {
+        patience = 100000; /* all rounds one after the other, without a message */
+        ok(cio_store_late_create(w->store, w->slow, &slow), "slow store");
+        store = slow;
+    }
     for (int r = 0; r < w->size; r++)
-        op[r] = start(w, r);
-    while (done < w->size && idle < 100) {
+        op[r] = start(w, r, store);
+    while (done < w->size && idle < patience) {
         int moved = 0;
 
         done = turn(w, op, &moved);
@@ -137,6 +143,7 @@ int world_run(struct world *w)
     }
     for (int r = 0; r < w->size; r++)
         w->error[r] = cio_op_finish(op[r], &w->stats[r]);
+    cio_store_destroy(slow);
     free(op);
     return cio_loop_pending(w->loop) == 0 ? 0 : -1;
 }
