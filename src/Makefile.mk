@@ -75,6 +75,9 @@ tamio_fake_sources =                  \
     %D%/port/map.h                    \
     %D%/port/nodemem_loop.c           \
     %D%/port/store_faulty.c           \
-    %D%/port/store_memory.c
+    %D%/port/store_memory.c           \
+    %D%/port/store_throttled.c        \
+    %D%/port/throttle.c               \
+    %D%/port/throttle.h
 
 tamio_engine_sources = $(tamio_plan_sources) $(tamio_exec_sources) $(tamio_port_sources)

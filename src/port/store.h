@@ -184,4 +184,12 @@ struct cio_fault {
 int cio_store_faulty_create(struct cio_store *below, struct cio_fault *fault,
                             struct cio_store **out);
 
+/*
+ * Wraps `below`, which takes as long as the throttle (port/throttle.h) says; neither is owned.
+ * `writer` is this store's number among those who share the throttle.
+ */
+struct cio_throttle;
+int cio_store_throttled_create(struct cio_store *below, struct cio_throttle *throttle, int writer,
+                               struct cio_store **out);
+
 #endif
