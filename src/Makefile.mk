@@ -58,6 +58,7 @@ tamio_port_sources =                  \
     %D%/port/nodemem.h                \
     %D%/port/store.c                  \
     %D%/port/store.h                  \
+    %D%/port/store_open.c             \
     %D%/port/store_posix.c            \
     %D%/port/store_thread.c           \
     %D%/port/store_uring.c
