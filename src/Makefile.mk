@@ -64,6 +64,7 @@ tamio_port_sources =                  \
     %D%/port/nodemem.h                \
     %D%/port/store.c                  \
     %D%/port/store.h                  \
+    %D%/port/store_open.c             \
     %D%/port/store_posix.c            \
     %D%/port/store_thread.c           \
     %D%/port/store_uring.c
@@ -82,6 +83,9 @@ tamio_fake_sources =                  \
     %D%/port/nodemem_loop.c           \
     %D%/port/store_faulty.c           \
     %D%/port/store_late.c             \
-    %D%/port/store_memory.c
+    %D%/port/store_memory.c           \
+    %D%/port/store_throttled.c        \
+    %D%/port/throttle.c               \
+    %D%/port/throttle.h
 
 tamio_engine_sources = $(tamio_plan_sources) $(tamio_exec_sources) $(tamio_port_sources)

@@ -36,7 +36,10 @@ TESTS +=                              \
     test/port/test_store              \
     test/port/test_store_async        \
     test/port/test_store_errors       \
+    test/port/test_store_large        \
+    test/port/test_store_overlap      \
     test/port/test_store_thread       \
+    test/port/test_throttle           \
     test/exec/test_faults             \
     test/exec/test_large              \
     test/exec/test_random

@@ -131,6 +131,18 @@ static inline void cio_store_destroy(struct cio_store *s)
 int cio_store_posix_create(int fd, struct cio_store **out);
 
 /*
+ * The same loop over transfer functions with pread's and pwrite's signature, so that short
+ * transfers and EINTR can be tested. NULL means the system's, on the descriptor (an int) to which
+ * `self` points. Such a store has no locks.
+ */
+struct cio_posix_calls {
+    int64_t (*pwrite)(void *self, const void *buf, size_t len, int64_t off);
+    int64_t (*pread)(void *self, void *buf, size_t len, int64_t off);
+    void *self;
+};
+int cio_store_calls_create(const struct cio_posix_calls *calls, struct cio_store **out);
+
+/*
  * A pool of at most `threads` threads (1 or more) in front of `below`, which becomes the pool's:
  * destroyed with it, and not on failure. They call its write and read, so these must bear being
  * called from several threads at once, for ranges that do not overlap; all stores here do. None is
@@ -156,16 +168,17 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
                                    struct cio_store **out);
 
 /*
- * The same loop over transfer functions with pread's and pwrite's signature, so that short
- * transfers and EINTR can be tested. NULL means the system's, on the descriptor (an int) to which
- * `self` points. Such a store has no locks.
+ * A descriptor (not owned) as a store of the kind asked for, or, where that cannot be had, of the
+ * next that can: uring, thread, blocking. cio_store_name tells which. Costs no thread and, but for
+ * uring, no system call. -ENOMEM.
  */
-struct cio_posix_calls {
-    int64_t (*pwrite)(void *self, const void *buf, size_t len, int64_t off);
-    int64_t (*pread)(void *self, void *buf, size_t len, int64_t off);
-    void *self;
+enum cio_store_kind {
+    CIO_STORE_AUTO, /* thread */
+    CIO_STORE_BLOCKING,
+    CIO_STORE_THREAD,
+    CIO_STORE_URING,
 };
-int cio_store_calls_create(const struct cio_posix_calls *calls, struct cio_store **out);
+int cio_store_open(int fd, enum cio_store_kind kind, struct cio_store **out);
 
 /* A file in memory, of any size: holes cost nothing (pages of 64 KiB, made when written). */
 int cio_store_memory_create(struct cio_store **out);
@@ -190,5 +203,13 @@ int cio_store_faulty_create(struct cio_store *below, struct cio_fault *fault,
  * looks to the caller, without threads and the same with every seed.
  */
 int cio_store_late_create(struct cio_store *below, uint64_t seed, struct cio_store **out);
+
+/*
+ * Wraps `below`, which takes as long as the throttle (port/throttle.h) says; neither is owned.
+ * `writer` is this store's number among those who share the throttle.
+ */
+struct cio_throttle;
+int cio_store_throttled_create(struct cio_store *below, struct cio_throttle *throttle, int writer,
+                               struct cio_store **out);
 
 #endif

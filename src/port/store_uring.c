@@ -3,8 +3,7 @@
  * and into a preload library, on machines that may not have it.
  *
  * Every request is marked IOSQE_ASYNC. Without that the kernel may do a buffered transfer while it
- * is submitted, which is copying in the caller's time; with it a worker of the kernel does it. The
- * price is that the kernel lets one worker at a time write to a regular file.
+ * is submitted, which is copying in the caller's time; with it a worker of the kernel does it.
  *
  * A piece takes a slot, of which there are as many as the ring has entries, so that neither of its
  * queues can overflow. A transfer that was short, interrupted, or larger than one request may be
@@ -429,10 +428,10 @@ static const struct cio_store_ops uring_ops = {
  * Whether this file can be had in this way. A transfer of nothing goes through the same doors, but
  * takes no lock of the file system's, for which another aggregator would have to wait.
  */
-static int probe(struct uring *u)
+static int probe(struct uring *u, int flags)
 {
     struct cio_piece nothing = {(char *)u, 0, 0};
-    struct cio_batch b = {.write = (fcntl(u->fd, F_GETFL) & O_ACCMODE) == O_WRONLY, .own.left = 1};
+    struct cio_batch b = {.write = (flags & O_ACCMODE) == O_WRONLY, .own.left = 1};
     int i = u->free;
 
     u->free = u->slot[i].next;
@@ -463,9 +462,12 @@ static struct uring *uring_new(int fd, const struct cio_uring_limits *limits)
 int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits,
                                    struct cio_store **out)
 {
-    struct uring *u = uring_new(fd, limits);
-    int rc;
+    int flags = fcntl(fd, F_GETFL), rc;
+    struct uring *u;
 
+    if (flags < 0)
+        return -errno;
+    u = uring_new(fd, limits);
     if (u == NULL)
         return -ENOMEM;
     rc = cio_store_posix_create(fd, &u->below);
@@ -474,7 +476,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
     rc = ring_open(&u->ring, limits->entries);
     if (rc < 0)
         goto destroy_below;
-    rc = probe(u);
+    rc = probe(u, flags);
     if (rc < 0)
         goto close_ring;
     *out = &u->store;

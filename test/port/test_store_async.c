@@ -137,6 +137,29 @@ static void test_uring(uint64_t *rng)
     close(fd);
 }
 
+/* What was asked for, or the next best. */
+static void test_kinds(uint64_t *rng)
+{
+    static const char *const want[] = {"thread", "blocking", "thread", "uring"};
+    int fd = temporary_file();
+    struct cio_store *s;
+
+    for (int kind = CIO_STORE_AUTO; kind <= CIO_STORE_URING; kind++) {
+        int have = kind != CIO_STORE_URING || cio_store_uring_create(fd, &s) == 0;
+
+        if (have && kind == CIO_STORE_URING)
+            cio_store_destroy(s);
+        CHECK(ftruncate(fd, 0) == 0 && cio_store_open(fd, (enum cio_store_kind)kind, &s) == 0);
+        CHECK(strcmp(cio_store_name(s), have ? want[kind] : "thread") == 0);
+        check_store(s, rng);
+    }
+    close(fd);
+    CHECK(cio_store_uring_create(fd, &s) < 0);
+    CHECK(cio_store_open(fd, CIO_STORE_URING, &s) == 0);
+    CHECK(strcmp(cio_store_name(s), "thread") == 0);
+    cio_store_destroy(s);
+}
+
 int main(void)
 {
     uint64_t rng = check_seed();
@@ -144,5 +167,6 @@ int main(void)
     test_blocking(&rng);
     test_threads(&rng);
     test_uring(&rng);
+    test_kinds(&rng);
     return check_done("test_store_async");
 }

@@ -199,6 +199,34 @@ static void test_uring_short(void)
     close(ends[0]);
 }
 
+/* A child shares the ring's memory, and must not touch it. */
+static void test_uring_fork(void)
+{
+    int fd = temporary_file(), status;
+    struct cio_store *s = make_uring(fd);
+    struct cio_piece piece = {bytes, sizeof(bytes), 0};
+    pid_t child;
+
+    if (s == NULL)
+        return;
+    CHECK(run_batch(s, 1, &piece, 1) == 0);
+    child = fork();
+    if (child == 0) {
+        struct cio_batch b = {.write = 1, .piece = &piece, .n = 1};
+        int ok;
+
+        cio_store_start(s, &b);
+        ok = b.done && b.error == 0;
+        cio_store_destroy(s);
+        _exit(!ok);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (int i = 0; i < 100; i++)
+        CHECK(run_batch(s, i % 2, &piece, 1) == 0);
+    cio_store_destroy(s);
+    close(fd);
+}
+
 int main(void)
 {
     uint64_t rng = check_seed();
@@ -215,5 +243,6 @@ int main(void)
     test_file(make_thread);
     test_file(make_uring);
     test_uring_short();
+    test_uring_fork();
     return check_done("test_store_errors");
 }
