@@ -32,6 +32,7 @@ TESTS +=                              \
     test/port/test_map                \
     test/port/test_nodemem            \
     test/port/test_store              \
+    test/exec/test_eof                \
     test/exec/test_faults             \
     test/exec/test_large              \
     test/exec/test_random

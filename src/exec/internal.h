@@ -54,6 +54,7 @@ struct cio_op {
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
     struct cio_stats stats;
     int64_t held; /* bytes of buffers now */
+    int64_t eof;  /* where the file ends (read); INT64_MAX: nobody came to its end */
     double started;
 };
 

@@ -22,8 +22,8 @@
 #define MERGE_BELOW 500
 
 /*
- * Messages in flight from one leader. One that is an aggregator too sends all of a window at once if
- * that is not more than BURST bytes, so that it can then wait for the messages of others.
+ * Messages in flight from one leader. One that is an aggregator too sends all of a window at once
+ * if that is not more than BURST bytes, so that it can then wait for the messages of others.
  */
 #define IN_FLIGHT 16
 #define ALL_IN_FLIGHT 1024
@@ -84,7 +84,7 @@ struct cio_leader {
     struct cio_req *aggr_req; /* per aggregator */
     struct flight *flight;    /* nflights of them */
     int nflights;
-    int burst;                /* the window is sent at once */
+    int burst; /* the window is sent at once */
     int64_t launched;
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
     char *near;                /* per aggregator: it sees my board */
@@ -265,11 +265,13 @@ static void finish_members(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
-    for (int a = 0; a < op->env.team->naggr; a++)
+    for (int a = 0; a < op->env.team->naggr; a++) {
         if (l->dones[a].error != 0)
             cio_op_fail(op, l->dones[a].error);
+        op->eof = cio_min64(op->eof, l->dones[a].eof);
+    }
     l->step = STEP_FINAL;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = op->error};
+    l->out = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = op->error, .eof = op->eof};
     if (l->board != NULL)
         cio_count_most(&op->stats, op->shared ? CIO_COUNT_SEGMENT_BYTES : CIO_COUNT_PEAK_BYTES,
                        cio_board_backed(l->board) + (op->shared ? 0 : op->held));

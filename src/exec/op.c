@@ -143,6 +143,7 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     op->env = *env;
     op->set = *settings;
     op->req = *request;
+    op->eof = INT64_MAX;
     op->error = request->error;
     if (op->error != 0)
         op->req.bytes = 0;
@@ -359,6 +360,18 @@ void cio_op_wait(struct cio_op *op)
         else
             cio_comm_wait(op->env.comm, needs.req, needs.n);
     }
+}
+
+int64_t cio_op_moved(const struct cio_op *op)
+{
+    const struct cio_request *req = &op->req;
+
+    if (op->error != 0)
+        return 0;
+    if (req->write || req->bytes == 0 || op->eof == INT64_MAX)
+        return req->bytes;
+    return cio_max64(
+        cio_min64(cio_flat_lower(req->file, op->eof - req->disp) - req->start, req->bytes), 0);
 }
 
 int cio_op_finish(struct cio_op *op, struct cio_stats *stats)

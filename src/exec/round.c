@@ -160,6 +160,16 @@ static struct runs survey(const struct cio_round *r)
 
 /* ---- transfers ---- */
 
+/*
+ * What lies beyond the end of the file reads as zeros. So only a transfer whose last byte is zero
+ * may have come to it, and only then is it asked for, once in an operation.
+ */
+static void note_end(struct cio_op *op, char last)
+{
+    if (last == 0 && op->eof == INT64_MAX)
+        op->eof = cio_store_size(op->env.store);
+}
+
 static int transfer(struct cio_op *op, struct cio_round *r, char *buf, int64_t from, int64_t to,
                     int write)
 {
@@ -167,6 +177,8 @@ static int transfer(struct cio_op *op, struct cio_round *r, char *buf, int64_t f
     int rc = write ? cio_store_write(op->env.store, buf + from, to - from, r->off + from)
                    : cio_store_read(op->env.store, buf + from, to - from, r->off + from);
 
+    if (!op->req.write && rc == 0)
+        note_end(op, buf[to - 1]);
     op->stats.time[CIO_TIME_FILE] += cio_now() - t;
     cio_count_add(&op->stats, CIO_COUNT_FILE_CALLS, 1);
     cio_count_add(&op->stats, CIO_COUNT_FILE_BYTES, to - from);
