@@ -167,6 +167,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     struct cio_stats stats;
     struct cio_comm *comm;
     struct cio_op *op;
+    int64_t moved;
     int rc;
 
     if (!ADIOI_TAM_Is_served(fd, write))
@@ -176,6 +177,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
     op = ADIOI_TAM_Start(fd, &req, NULL, &comm);
     cio_op_wait(op);
+    moved = cio_op_moved(op);
     rc = cio_op_finish(op, &stats);
     cio_comm_destroy(comm);
     ADIOI_TAM_Request_free(&req);
@@ -189,7 +191,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     *error_code = ADIOI_TAM_Error_code(fd, rc);
 #ifdef HAVE_STATUS_SET_BYTES
     if (status != NULL && status != MPI_STATUS_IGNORE)
-        MPIR_Status_set_bytes(status, datatype, rc == 0 ? req.bytes : 0);
+        MPIR_Status_set_bytes(status, datatype, moved);
 #endif
     return 1;
 }

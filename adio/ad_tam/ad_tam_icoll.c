@@ -22,6 +22,7 @@ typedef struct pending {
     struct cio_request req;
     MPI_Datatype datatype;      /* for the rank's own access, where the engine declines */
     ADIOI_TAM_Count count;
+    MPI_Count moved;            /* bytes, when it is done */
     int error_code;
     int done;
 } pending;
@@ -40,9 +41,8 @@ static void forget(pending * p)
 static int query(void *state, MPI_Status * status)
 {
     pending *p = state;
-    MPI_Count bytes = p->error_code == MPI_SUCCESS ? p->req.bytes : 0;
 
-    MPI_Status_set_elements_x(status, MPI_BYTE, bytes);
+    MPI_Status_set_elements_x(status, MPI_BYTE, p->error_code == MPI_SUCCESS ? p->moved : 0);
     MPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
@@ -66,37 +66,37 @@ static int cancel(void *state, int complete)
     return MPI_SUCCESS;         /* collective I/O is not cancelled */
 }
 
-static void access_contig(pending * p)
+static void access_contig(pending * p, ADIO_Status * status)
 {
     ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
     ADIO_Offset at = p->req.disp + p->req.start;
-    ADIO_Status status;
 
     if (p->req.write)
         (*below->ADIOI_xxx_WriteContig) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                        ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
     else
         (*below->ADIOI_xxx_ReadContig) (p->fd, p->req.buf, p->count, p->datatype,
-                                       ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                       ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
 }
 
-static void access_strided(pending * p)
+static void access_strided(pending * p, ADIO_Status * status)
 {
     ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
     ADIO_Offset at = p->req.start / p->fd->etype_size;
-    ADIO_Status status;
 
     if (p->req.write)
         (*below->ADIOI_xxx_WriteStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                         ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                         ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
     else
         (*below->ADIOI_xxx_ReadStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                        ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
 }
 
 /* What the engine leaves alone, each rank does by itself: that needs no other rank. */
 static void access_alone(pending * p)
 {
+    ADIO_Status status;
+
     p->error_code = MPI_SUCCESS;
     if (p->req.bytes == 0)
         return;
@@ -105,15 +105,23 @@ static void access_alone(pending * p)
     if (p->error_code != MPI_SUCCESS)
         return;
     if (p->req.file->dense && p->req.mem->dense)
-        access_contig(p);
+        access_contig(p, &status);
     else
-        access_strided(p);
+        access_strided(p, &status);
+    p->moved = p->req.bytes;
+#ifdef HAVE_STATUS_SET_BYTES
+    if (p->error_code == MPI_SUCCESS)
+        MPI_Get_elements_x(&status, MPI_BYTE, &p->moved);
+#endif
 }
 
 static void conclude(pending * p)
 {
     struct cio_stats stats;
-    int rc = cio_op_finish(p->op, &stats);
+    int rc;
+
+    p->moved = cio_op_moved(p->op);
+    rc = cio_op_finish(p->op, &stats);
 
     forget(p);
     cio_comm_destroy(p->comm);
