@@ -286,6 +286,7 @@ static void begin_serving(struct cio_op *op)
     int64_t first = cio_bits_next(touched_by_any(op), op->rounds.slice, 0);
 
     g->step = STEP_SERVE;
+    op->stats.time[CIO_TIME_POSITIONS] = cio_now() - op->started - op->stats.time[CIO_TIME_SETUP];
     g->post_pos = first;
     if (first >= 0)
         begin_position(op, first);
@@ -524,6 +525,7 @@ static void send_reply(struct cio_op *op, struct reply *r, int leader)
         cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, rc == 0 ? a->data : 0);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    cio_op_note_data(op, op->env.team->leader[leader], a->to == NULL ? iov.len : 0);
     drop_ask(op, a);
     cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, CIO_SEND_PLAIN,
                      &r->req);

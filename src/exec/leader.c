@@ -676,6 +676,7 @@ static void send_message(struct cio_op *op, struct flight *f, const struct cio_h
     else if (head->data > 0)
         cio_op_recv(op, data, head->data, unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
     cio_op_send_data(op, iov, n, unit_aggr(op, u), CIO_TAG_DATA, mode, &f->send);
+    cio_op_note_data(op, unit_aggr(op, u), op->req.write ? head->data : 0);
 }
 
 /* Messages of this unit that earlier windows have sent. */

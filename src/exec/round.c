@@ -229,6 +229,7 @@ static int modify(struct cio_op *op, struct cio_round *r, const struct runs *s)
         rc = -ENOTSUP;
     }
     cio_store_unlock(op->env.store, r->off + s->first, span);
+    cio_count_add(&op->stats, CIO_COUNT_FILE_LOCKS, 2);
     return rc;
 }
 
