@@ -22,12 +22,15 @@ typedef struct pending {
     struct cio_request req;
     MPI_Datatype datatype;      /* for the rank's own access, where the engine declines */
     ADIOI_TAM_Count count;
+    ADIOI_TAM_Call *call;       /* for the report */
     MPI_Count moved;            /* bytes, when it is done */
     int error_code;
     int done;
 } pending;
 
 static pending *under_way;
+
+static const char is_nonblocking[] = "it is nonblocking";
 
 static void forget(pending * p)
 {
@@ -115,6 +118,15 @@ static void access_alone(pending * p)
 #endif
 }
 
+/* Nonblocking calls are asked for, as the engine sees it, whatever the hint says. */
+static void explain(ADIO_File fd, struct cio_stats *stats)
+{
+    const ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+
+    if (!stats->declined && stats->why != NULL && !layer->forced && layer->hints.tam != CIO_ENABLE)
+        stats->why = is_nonblocking;
+}
+
 static void conclude(pending * p)
 {
     struct cio_stats stats;
@@ -122,6 +134,9 @@ static void conclude(pending * p)
 
     p->moved = cio_op_moved(p->op);
     rc = cio_op_finish(p->op, &stats);
+    explain(p->fd, &stats);
+    ADIOI_TAM_Keep(p->call, &stats);
+    ADIOI_TAM_Show(p->fd, &stats);
 
     forget(p);
     cio_comm_destroy(p->comm);
@@ -169,7 +184,27 @@ static int wait_all(int count, void **states, double timeout, MPI_Status * statu
 /* What must be agreed on has been: by an earlier call, which all ranks made too. */
 static int is_ready(ADIO_File fd)
 {
-    return ADIOI_TAM_File_of(fd)->agreed && ADIOI_TAM_File_of(fd)->nodes != NULL;
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    return size == 1 || (ADIOI_TAM_File_of(fd)->agreed && ADIOI_TAM_File_of(fd)->nodes != NULL);
+}
+
+/* Whether it is to be reported has not been agreed on either. */
+static void leave_early(ADIO_File fd)
+{
+    struct cio_stats stats = {.declined = 1,.why = "ranks have not agreed on hints yet" };
+
+    ADIOI_TAM_Show(fd, &stats);
+}
+
+/* A call that the engine is not asked to serve. */
+static void leave(ADIO_File fd, int write, const char *why)
+{
+    struct cio_stats stats = {.declined = 1,.why = why };
+
+    ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, write), &stats);
+    ADIOI_TAM_Show(fd, &stats);
 }
 
 /* Starts the engine; 0 if the driver below must serve the call. */
@@ -177,11 +212,19 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Request * request,
                  int *error_code)
 {
+    const char *refusal;
     pending *p;
     int rc;
 
-    if (!is_ready(fd) || !ADIOI_TAM_Is_served(fd, write))
+    if (!is_ready(fd)) {
+        leave_early(fd);
         return 0;
+    }
+    refusal = ADIOI_TAM_Refuse(fd, write);
+    if (refusal != NULL) {
+        leave(fd, write, refusal);
+        return 0;
+    }
     p = ADIOI_Calloc(1, sizeof(*p));
     p->fd = fd;
     p->count = count;
@@ -189,6 +232,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
+    p->call = ADIOI_TAM_Promise(fd, write);
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
     p->next = under_way;
     under_way = p;
