@@ -33,6 +33,13 @@ stats_off() {
     [ ! -s "$scratch/o" ] || { cat "$scratch/o"; return 1; }
 }
 
+# All ranks do as rank 0's hints say, whatever one of them was told.
+stats_on_one_rank() {
+    rm -f "$scratch/stats"
+    launch ours 4 'romio_tam enable' stats "$file" "$scratch/stats" 2>"$scratch/e" || { cat "$scratch/e"; return 1; }
+    grep -qF 'hints differ between ranks' "$scratch/e" && [ ! -e "$scratch/stats" ]
+}
+
 # What a key was after a step; nothing if it was not there.
 choice() { # STEP KEY
     sed -n "s/^$1 $2=//p" "$scratch/o"
@@ -80,6 +87,7 @@ test_reports() {
     test_case stats.shm stats_of_all_calls shm
     test_case stats.p2p stats_of_all_calls p2p
     test_case stats.off stats_off
+    test_case stats.one_rank stats_on_one_rank
     test_case choices.told choices_are_told
     test_case choices.groups choices_follow_hints 3 3 shm
     test_case choices.alone choices_follow_hints 99 4 none

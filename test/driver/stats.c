@@ -3,7 +3,7 @@
  * Ranks wait for nonblocking calls in different orders, and one is under way during a blocking
  * call.
  *
- * Usage: stats FILE
+ * Usage: stats FILE [PATH]      PATH: the hint, given to open by rank 1 only
  */
 #include "gather.h"
 
@@ -68,12 +68,25 @@ static void atomically(MPI_File file)
     OK(MPI_File_set_atomicity(file, 0));
 }
 
+static MPI_File open_with(const char *stats)
+{
+    MPI_File file;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    if (stats != NULL && rank == 1)
+        MPI_Info_set(info, "romio_tam_stats", stats);
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+    MPI_Info_free(&info);
+    return file;
+}
+
 int main(int argc, char **argv)
 {
     MPI_File file;
 
     begin(argc, argv);
-    file = open_scratch(MPI_COMM_WORLD);
+    file = open_with(argc > 2 ? argv[2] : NULL);
     interleave(file);
     OK(MPI_File_write_at_all(file, 0, buf[0], BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
     two_at_once(file);
