@@ -44,7 +44,7 @@ typedef struct ADIOI_TAM_Call {
     struct cio_stats stats;
 } ADIOI_TAM_Call;
 
-/* What was chosen, as MPI_File_get_info tells it. The words are never freed, and compared by address. */
+/* What was chosen, as MPI_File_get_info tells it. Words are never freed, and compared by address. */
 typedef struct {
     int64_t per_node;
     const char *transport;
@@ -126,8 +126,8 @@ static inline int ADIOI_TAM_Is_wanted(const ADIOI_TAM_File * layer)
 }
 
 /*
- * Why a collective call does not go to the engine, as far as that is known before it; NULL: it does,
- * and all is prepared. The same on all ranks.
+ * Why a collective call does not go to the engine, as far as that is known before it; NULL: it
+ * does, and all is prepared. The same on all ranks.
  */
 const char *ADIOI_TAM_Refuse(ADIO_File fd, int write);
 
@@ -149,14 +149,14 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm);
 
 /*
- * Appends the statistics of a blocking call, and of nonblocking ones before that are over, where the
- * hint says, if it does. Collective, then.
+ * Appends the statistics of a blocking call, and of nonblocking ones before that are over, where
+ * the hint says, if it does. Collective, then.
  */
 void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write);
 
 /*
- * A nonblocking call: notes that it has begun (NULL if nobody wants to know), to be filled in when it
- * is over; the file's from then on. Local.
+ * A nonblocking call: notes that it has begun (NULL if nobody wants to know), to be filled in when
+ * it is over. The note is the file's. Local.
  */
 ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, int write);
 void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats);

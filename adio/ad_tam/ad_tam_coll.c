@@ -161,6 +161,14 @@ int ADIOI_TAM_Error_code(ADIO_File fd, int error)
     return error == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -error);
 }
 
+static void set_count(ADIO_Status * status, MPI_Datatype datatype, int64_t bytes)
+{
+#ifdef HAVE_STATUS_SET_BYTES
+    if (status != NULL && status != MPI_STATUS_IGNORE)
+        MPIR_Status_set_bytes(status, datatype, bytes);
+#endif
+}
+
 /* A call that the engine is not asked to serve. */
 static void leave(ADIO_File fd, int write, const char *why)
 {
@@ -209,10 +217,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
     *error_code = ADIOI_TAM_Error_code(fd, rc);
-#ifdef HAVE_STATUS_SET_BYTES
-    if (status != NULL && status != MPI_STATUS_IGNORE)
-        MPIR_Status_set_bytes(status, datatype, moved);
-#endif
+    set_count(status, datatype, moved);
     return 1;
 }
 

@@ -1,10 +1,11 @@
 /*
  * ad_tam: one JSON line for each collective call, where romio_tam_stats says.
  *
- * Joining the ranks' numbers is collective and blocks. A blocking call does so at its end. Nonblocking
- * ones may not, and are over in another order on every rank; so each leaves its numbers in a list, in
- * the order of the calls, which is the same on all ranks. What is over everywhere is reported at the
- * next blocking call, set_view or set_info, and at the latest when the file is closed: then all is.
+ * Joining the ranks' numbers is collective and blocks. A blocking call does so at its end.
+ * Nonblocking ones may not, and are over in another order on every rank; so each leaves its numbers
+ * in a list, in the order of the calls, which is the same on all ranks. What is over everywhere is
+ * reported at the next blocking call, set_view or set_info, and at the latest when the file is
+ * closed: then all is.
  */
 
 #include "ad_tam.h"
