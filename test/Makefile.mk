@@ -40,9 +40,11 @@ TESTS +=                              \
     test/port/test_store_overlap      \
     test/port/test_store_thread       \
     test/port/test_throttle           \
+    test/exec/test_eof                \
     test/exec/test_faults             \
     test/exec/test_large              \
-    test/exec/test_random
+    test/exec/test_random             \
+    test/exec/test_stats
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
 check_PROGRAMS += test/plan/bench_code test/plan/bench_merge test/exec/bench_engine

@@ -30,7 +30,28 @@ typedef struct ADIOI_TAM_Grouping {
     struct cio_team *team;
     struct cio_segment segment; /* of blocking calls, of which there is one at a time */
     uint64_t digest;            /* of the hints */
+    int per_node;               /* groups on each node */
+    int complained;             /* that shared memory cannot be had */
 } ADIOI_TAM_Grouping;
+
+/* A collective call, for its report. */
+typedef struct ADIOI_TAM_Call {
+    struct ADIOI_TAM_Call *next;        /* nonblocking: the one after it */
+    const char *name;           /* "write", "iread", ... */
+    const ADIOI_TAM_Grouping *grouping; /* NULL: it never came to that */
+    int64_t unit;
+    int over;                   /* nonblocking: its numbers are there */
+    struct cio_stats stats;
+} ADIOI_TAM_Call;
+
+/* What was chosen, as MPI_File_get_info tells it. Words are never freed, and compared by address. */
+typedef struct {
+    int64_t per_node;
+    const char *transport;
+    int64_t unit;
+    int declined;
+    const char *why;            /* NULL: there was no call yet */
+} ADIOI_TAM_Choice;
 
 typedef struct ADIOI_TAM_File {
     ADIOI_Fns fns;              /* first: fd->fns points here */
@@ -48,6 +69,10 @@ typedef struct ADIOI_TAM_File {
     ADIOI_TAM_Grouping *grouping;       /* the newest */
     struct cio_store *store;    /* made at the first collective call */
     unsigned int calls;         /* collective calls so far */
+
+    ADIOI_TAM_Choice shown;     /* in fd->info now */
+    ADIOI_TAM_Call *unreported; /* nonblocking calls, in the order in which they were made, */
+    ADIOI_TAM_Call *last_unreported;    /* and the last of them */
 } ADIOI_TAM_File;
 
 /* The layer of an attached file. */
@@ -91,14 +116,26 @@ int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
                            struct cio_request *req);
 void ADIOI_TAM_Request_free(struct cio_request *req);
 
+/* What romio_tam says. */
+const char *ADIOI_TAM_Mode_word(const ADIOI_TAM_File * layer);
+
 /* Whether the layer has anything to do with a file's collective calls. */
 static inline int ADIOI_TAM_Is_wanted(const ADIOI_TAM_File * layer)
 {
     return layer->forced || layer->hints.tam != CIO_DISABLE;
 }
 
-/* Whether a collective call goes to the engine, as far as that is known before it. Prepares it. */
-int ADIOI_TAM_Is_served(ADIO_File fd, int write);
+/*
+ * Why a collective call does not go to the engine, as far as that is known before it; NULL: it
+ * does, and all is prepared. The same on all ranks.
+ */
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write);
+
+/*
+ * Puts into fd->info what was chosen when groups were made (stats is NULL) or for a call that is
+ * over, if that is not what it says already. Local.
+ */
+void ADIOI_TAM_Show(ADIO_File fd, const struct cio_stats *stats);
 
 /* On an aggregator of a file whose open was deferred, opens it now. 0 or a negative errno. */
 int ADIOI_TAM_Open_deferred(ADIO_File fd);
@@ -111,8 +148,21 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd);
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm);
 
-/* Appends the statistics of one blocking call where the hint says, if it does. Collective. */
-void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write, int64_t unit);
+/*
+ * Appends the statistics of a blocking call, and of nonblocking ones before that are over, where
+ * the hint says, if it does. Collective, then.
+ */
+void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write);
+
+/*
+ * A nonblocking call: notes that it has begun (NULL if nobody wants to know), to be filled in when
+ * it is over. The note is the file's. Local.
+ */
+ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, int write);
+void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats);
+
+/* Reports those that are over on all ranks. Collective, if there are any. */
+void ADIOI_TAM_Report_kept(ADIO_File fd);
 
 /* Bytes of one round. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd);

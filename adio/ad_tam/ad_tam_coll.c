@@ -22,23 +22,30 @@ static int is_flat(const ADIOI_TAM_File * layer)
     return layer->nodes->nnodes == layer->nodes->nranks;
 }
 
-int ADIOI_TAM_Is_served(ADIO_File fd, int write)
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int cb = write ? fd->hints->cb_write : fd->hints->cb_read;
     int size;
 
     MPI_Comm_size(fd->comm, &size);
     if (size == 1)
-        return 0;
+        return "there is one rank";
     if (!layer->agreed)
         ADIOI_TAM_Agree(fd);
     if (!ADIOI_TAM_Is_wanted(layer))
-        return 0;
-    if (cb == ADIOI_HINT_DISABLE || fd->atomicity || fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
-        return 0;
+        return "romio_tam is disable";
+    if (write && fd->hints->cb_write == ADIOI_HINT_DISABLE)
+        return "romio_cb_write is disable";
+    if (!write && fd->hints->cb_read == ADIOI_HINT_DISABLE)
+        return "romio_cb_read is disable";
+    if (fd->atomicity)
+        return "atomic mode is on";
+    if (fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
+        return "romio_cb_pfr is on";
     ADIOI_TAM_Prepare(fd);
-    return layer->forced || layer->hints.tam == CIO_ENABLE || !is_flat(layer);
+    if (!layer->forced && layer->hints.tam != CIO_ENABLE && is_flat(layer))
+        return "every node has one rank";
+    return NULL;
 }
 
 static enum cio_switch as_switch(int romio)
@@ -154,6 +161,23 @@ int ADIOI_TAM_Error_code(ADIO_File fd, int error)
     return error == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -error);
 }
 
+static void set_count(ADIO_Status * status, MPI_Datatype datatype, int64_t bytes)
+{
+#ifdef HAVE_STATUS_SET_BYTES
+    if (status != NULL && status != MPI_STATUS_IGNORE)
+        MPIR_Status_set_bytes(status, datatype, bytes);
+#endif
+}
+
+/* A call that the engine is not asked to serve. */
+static void leave(ADIO_File fd, int write, const char *why)
+{
+    struct cio_stats stats = {.declined = 1,.why = why };
+
+    ADIOI_TAM_Show(fd, &stats);
+    ADIOI_TAM_Report(fd, &stats, write);
+}
+
 /*
  * Serves a call, or says that the driver below must (0). What the file pointer was is restored
  * then, since the driver below moves it itself.
@@ -162,24 +186,30 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
                  int *error_code)
 {
+    const char *refusal = ADIOI_TAM_Refuse(fd, write);
     ADIO_Offset pointer = fd->fp_ind;
     struct cio_request req;
     struct cio_stats stats;
     struct cio_comm *comm;
     struct cio_op *op;
+    int64_t moved;
     int rc;
 
-    if (!ADIOI_TAM_Is_served(fd, write))
+    if (refusal != NULL) {
+        leave(fd, write, refusal);
         return 0;
+    }
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &req);
     req.write = write;
     req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
     op = ADIOI_TAM_Start(fd, &req, NULL, &comm);
     cio_op_wait(op);
+    moved = cio_op_moved(op);
     rc = cio_op_finish(op, &stats);
     cio_comm_destroy(comm);
     ADIOI_TAM_Request_free(&req);
-    ADIOI_TAM_Report(fd, &stats, write, ADIOI_TAM_Unit(fd));
+    ADIOI_TAM_Show(fd, &stats);
+    ADIOI_TAM_Report(fd, &stats, write);
     if (rc == -ECANCELED) {
         fd->fp_ind = pointer;
         return 0;
@@ -187,10 +217,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
     *error_code = ADIOI_TAM_Error_code(fd, rc);
-#ifdef HAVE_STATUS_SET_BYTES
-    if (status != NULL && status != MPI_STATUS_IGNORE)
-        MPIR_Status_set_bytes(status, datatype, rc == 0 ? req.bytes : 0);
-#endif
+    set_count(status, datatype, moved);
     return 1;
 }
 

@@ -8,9 +8,11 @@
 
 #include "adio.h"
 
-/* ROMIO calls the profiling names of MPI; its own list (mpipr.h) lacks this one. */
+/* ROMIO calls the profiling names of MPI; its own list (mpipr.h) lacks these. */
 #undef MPIX_Grequest_start
 #define MPIX_Grequest_start PMPIX_Grequest_start
+#undef MPI_Get_elements_x
+#define MPI_Get_elements_x PMPI_Get_elements_x
 
 #if ADIO_TAM_SERIES < 401
 

@@ -3,6 +3,9 @@
 #include "ad_tam.h"
 #include "port/log.h"
 
+/* How requests travel inside nodes. */
+static const char by_memory[] = "shm", by_messages[] = "p2p", by_nothing[] = "none";
+
 /* A bad value is reported once for each file, by rank 0, and ignored. */
 static void report(ADIO_File fd, unsigned int row, const char *why)
 {
@@ -46,6 +49,86 @@ static void publish(ADIO_File fd)
     }
 }
 
+const char *ADIOI_TAM_Mode_word(const ADIOI_TAM_File * layer)
+{
+    char room[CIO_HINT_NUMBER_MAX];
+    size_t rows, i = 0;
+    const struct cio_hint *table = cio_hint_table(&rows);
+
+    while (i < rows - 1 && table[i].field != offsetof(struct cio_hints, tam))
+        i++;
+    return cio_hint_text(&table[i], &layer->hints, room);
+}
+
+/* ---- what was chosen: keys that ROMIO does not know as hints, and passes over ---- */
+
+static void show_number(ADIO_File fd, const char *key, int64_t n, int64_t * shown)
+{
+    char text[CIO_HINT_NUMBER_MAX];
+
+    if (n == *shown)
+        return;
+    snprintf(text, sizeof(text), "%lld", (long long) n);
+    ADIOI_Info_set(fd->info, (char *) key, text);
+    *shown = n;
+}
+
+static void show_transport(ADIO_File fd, const char *word)
+{
+    ADIOI_TAM_Choice *shown = &ADIOI_TAM_File_of(fd)->shown;
+
+    if (word == shown->transport)
+        return;
+    ADIOI_Info_set(fd->info, (char *) "tamio_transport", (char *) word);
+    shown->transport = word;
+}
+
+/* Shared memory was asked for by name and is not used: rank 0 says so, once. */
+static void complain(ADIO_File fd, ADIOI_TAM_Grouping * g)
+{
+    if (!g->complained && g->team->rank == 0)
+        cio_log(CIO_LOG_NOTICE, "file %s: hint romio_tam_transport: shared memory cannot be had"
+                " on every node, messages are used instead", fd->filename);
+    g->complained = 1;
+}
+
+static void show_grouping(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    ADIOI_TAM_Grouping *g = layer->grouping;
+    const char *word = g->segment.shared ? by_memory : by_messages;
+
+    if (g->team->nleaders == layer->nodes->nranks)
+        word = by_nothing;
+    show_number(fd, "tamio_groups_per_node", g->per_node, &layer->shown.per_node);
+    show_number(fd, "tamio_round", ADIOI_TAM_Unit(fd), &layer->shown.unit);
+    show_transport(fd, word);
+    if (word == by_messages && layer->hints.transport == CIO_TRANSPORT_SHM)
+        complain(fd, g);
+}
+
+static void show_call(ADIO_File fd, const struct cio_stats *stats)
+{
+    ADIOI_TAM_Choice *shown = &ADIOI_TAM_File_of(fd)->shown;
+    char text[MPI_MAX_INFO_VAL];
+
+    if (stats->why == shown->why && stats->declined == shown->declined)
+        return;
+    snprintf(text, sizeof(text), "%s: %s",
+             stats->declined ? "left to the driver below" : "served", stats->why);
+    ADIOI_Info_set(fd->info, (char *) "tamio_last_call", text);
+    shown->why = stats->why;
+    shown->declined = stats->declined;
+}
+
+void ADIOI_TAM_Show(ADIO_File fd, const struct cio_stats *stats)
+{
+    if (ADIOI_TAM_File_of(fd)->grouping != NULL)
+        show_grouping(fd);
+    if (stats != NULL && stats->why != NULL)
+        show_call(fd, stats);
+}
+
 /* Rank 0 learns whether all ranks have the same hints, and tells them. */
 int ADIOI_TAM_Agree(ADIO_File fd)
 {
@@ -76,6 +159,7 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     int opening = !fd->hints->initialized;
     uint64_t before = opening ? 0 : cio_hints_digest(&layer->hints);
 
+    ADIOI_TAM_Report_kept(fd);
     (*layer->below->ADIOI_xxx_SetInfo) (fd, users_info, error_code);
     if (users_info != MPI_INFO_NULL)
         take_hints(fd, users_info);

@@ -22,11 +22,15 @@ typedef struct pending {
     struct cio_request req;
     MPI_Datatype datatype;      /* for the rank's own access, where the engine declines */
     ADIOI_TAM_Count count;
+    ADIOI_TAM_Call *call;       /* for the report */
+    MPI_Count moved;            /* bytes, when it is done */
     int error_code;
     int done;
 } pending;
 
 static pending *under_way;
+
+static const char is_nonblocking[] = "it is nonblocking";
 
 static void forget(pending * p)
 {
@@ -40,9 +44,8 @@ static void forget(pending * p)
 static int query(void *state, MPI_Status * status)
 {
     pending *p = state;
-    MPI_Count bytes = p->error_code == MPI_SUCCESS ? p->req.bytes : 0;
 
-    MPI_Status_set_elements_x(status, MPI_BYTE, bytes);
+    MPI_Status_set_elements_x(status, MPI_BYTE, p->error_code == MPI_SUCCESS ? p->moved : 0);
     MPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
@@ -66,37 +69,37 @@ static int cancel(void *state, int complete)
     return MPI_SUCCESS;         /* collective I/O is not cancelled */
 }
 
-static void access_contig(pending * p)
+static void access_contig(pending * p, ADIO_Status * status)
 {
     ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
     ADIO_Offset at = p->req.disp + p->req.start;
-    ADIO_Status status;
 
     if (p->req.write)
         (*below->ADIOI_xxx_WriteContig) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                        ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
     else
         (*below->ADIOI_xxx_ReadContig) (p->fd, p->req.buf, p->count, p->datatype,
-                                       ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                       ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
 }
 
-static void access_strided(pending * p)
+static void access_strided(pending * p, ADIO_Status * status)
 {
     ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
     ADIO_Offset at = p->req.start / p->fd->etype_size;
-    ADIO_Status status;
 
     if (p->req.write)
         (*below->ADIOI_xxx_WriteStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                         ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                         ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
     else
         (*below->ADIOI_xxx_ReadStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, at, &status, &p->error_code);
+                                        ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
 }
 
 /* What the engine leaves alone, each rank does by itself: that needs no other rank. */
 static void access_alone(pending * p)
 {
+    ADIO_Status status;
+
     p->error_code = MPI_SUCCESS;
     if (p->req.bytes == 0)
         return;
@@ -105,15 +108,35 @@ static void access_alone(pending * p)
     if (p->error_code != MPI_SUCCESS)
         return;
     if (p->req.file->dense && p->req.mem->dense)
-        access_contig(p);
+        access_contig(p, &status);
     else
-        access_strided(p);
+        access_strided(p, &status);
+    p->moved = p->req.bytes;
+#ifdef HAVE_STATUS_SET_BYTES
+    if (p->error_code == MPI_SUCCESS)
+        MPI_Get_elements_x(&status, MPI_BYTE, &p->moved);
+#endif
+}
+
+/* Nonblocking calls are asked for, as the engine sees it, whatever the hint says. */
+static void explain(ADIO_File fd, struct cio_stats *stats)
+{
+    const ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+
+    if (!stats->declined && stats->why != NULL && !layer->forced && layer->hints.tam != CIO_ENABLE)
+        stats->why = is_nonblocking;
 }
 
 static void conclude(pending * p)
 {
     struct cio_stats stats;
-    int rc = cio_op_finish(p->op, &stats);
+    int rc;
+
+    p->moved = cio_op_moved(p->op);
+    rc = cio_op_finish(p->op, &stats);
+    explain(p->fd, &stats);
+    ADIOI_TAM_Keep(p->call, &stats);
+    ADIOI_TAM_Show(p->fd, &stats);
 
     forget(p);
     cio_comm_destroy(p->comm);
@@ -161,7 +184,27 @@ static int wait_all(int count, void **states, double timeout, MPI_Status * statu
 /* What must be agreed on has been: by an earlier call, which all ranks made too. */
 static int is_ready(ADIO_File fd)
 {
-    return ADIOI_TAM_File_of(fd)->agreed && ADIOI_TAM_File_of(fd)->nodes != NULL;
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    return size == 1 || (ADIOI_TAM_File_of(fd)->agreed && ADIOI_TAM_File_of(fd)->nodes != NULL);
+}
+
+/* Whether it is to be reported has not been agreed on either. */
+static void leave_early(ADIO_File fd)
+{
+    struct cio_stats stats = {.declined = 1,.why = "ranks have not agreed on hints yet" };
+
+    ADIOI_TAM_Show(fd, &stats);
+}
+
+/* A call that the engine is not asked to serve. */
+static void leave(ADIO_File fd, int write, const char *why)
+{
+    struct cio_stats stats = {.declined = 1,.why = why };
+
+    ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, write), &stats);
+    ADIOI_TAM_Show(fd, &stats);
 }
 
 /* Starts the engine; 0 if the driver below must serve the call. */
@@ -169,11 +212,19 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Request * request,
                  int *error_code)
 {
+    const char *refusal;
     pending *p;
     int rc;
 
-    if (!is_ready(fd) || !ADIOI_TAM_Is_served(fd, write))
+    if (!is_ready(fd)) {
+        leave_early(fd);
         return 0;
+    }
+    refusal = ADIOI_TAM_Refuse(fd, write);
+    if (refusal != NULL) {
+        leave(fd, write, refusal);
+        return 0;
+    }
     p = ADIOI_Calloc(1, sizeof(*p));
     p->fd = fd;
     p->count = count;
@@ -181,6 +232,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
+    p->call = ADIOI_TAM_Promise(fd, write);
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
     p->next = under_way;
     under_way = p;

@@ -83,6 +83,16 @@ int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)
     return most;
 }
 
+/* Groups on each node; fewer where it has fewer ranks. */
+static int choose_groups(const ADIOI_TAM_File * layer)
+{
+    int q = ADIOI_TAM_Node_ranks(layer->nodes), c = (int) layer->hints.aggrs_per_node;
+
+    if (c == 0)
+        return cio_choose_groups(q);
+    return c < q ? c : q;
+}
+
 /* With deferred open only ROMIO's own aggregators have the file open. */
 static int choose_aggregators(ADIO_File fd, int *ranks)
 {
@@ -95,14 +105,12 @@ static int choose_aggregators(ADIO_File fd, int *ranks)
     return n;
 }
 
-static int make_team(ADIO_File fd, struct cio_team **team)
+static int make_team(ADIO_File fd, int c, struct cio_team **team)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int c = (int) layer->hints.aggrs_per_node, rank, n;
+    int rank, n;
     int *ranks;
 
-    if (c == 0)
-        c = cio_choose_groups(ADIOI_TAM_Node_ranks(layer->nodes));
     MPI_Comm_rank(fd->comm, &rank);
     ranks = ADIOI_Malloc(fd->hints->cb_nodes * sizeof(int));
     n = choose_aggregators(fd, ranks);
@@ -141,7 +149,8 @@ static int make_grouping(ADIO_File fd)
     if (layer->grouping != NULL && layer->grouping->digest == digest)
         return 0;
     g = ADIOI_Calloc(1, sizeof(*g));
-    rc = make_team(fd, &g->team);
+    g->per_node = choose_groups(layer);
+    rc = make_team(fd, g->per_node, &g->team);
     if (rc != 0) {
         ADIOI_Free(g);
         return rc;
@@ -166,6 +175,7 @@ void ADIOI_TAM_Prepare(ADIO_File fd)
         rc = ADIOI_TAM_Store_create(fd, &layer->store);
     if (rc != 0)
         give_up(fd, rc);
+    ADIOI_TAM_Show(fd, NULL);
 }
 
 void ADIOI_TAM_Segment_name(ADIOI_TAM_File * layer, struct cio_segment *segment)
@@ -184,6 +194,7 @@ void ADIOI_TAM_Release(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
+    ADIOI_TAM_Report_kept(fd);
     while (layer->grouping != NULL) {
         ADIOI_TAM_Grouping *g = layer->grouping;
 

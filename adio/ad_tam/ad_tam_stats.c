@@ -1,6 +1,11 @@
 /*
- * ad_tam: one JSON line for each blocking collective call, where romio_tam_stats says. Joining the
- * ranks' numbers is collective, so nonblocking calls, which may not be, are not reported.
+ * ad_tam: one JSON line for each collective call, where romio_tam_stats says.
+ *
+ * Joining the ranks' numbers is collective and blocks. A blocking call does so at its end.
+ * Nonblocking ones may not, and are over in another order on every rank; so each leaves its numbers
+ * in a list, in the order of the calls, which is the same on all ranks. What is over everywhere is
+ * reported at the next blocking call, set_view or set_info, and at the latest when the file is
+ * closed: then all is.
  */
 
 #include "ad_tam.h"
@@ -21,33 +26,130 @@ static void append(ADIO_File fd, const char *path, const char *line, size_t leng
         close(out);
 }
 
-void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write, int64_t unit)
+static int is_wanted(const ADIOI_TAM_File * layer)
+{
+    return layer->hints.stats[0] != '\0';
+}
+
+/* How requests went from ranks to the leaders of their groups. */
+static const char *transport_used(const ADIOI_TAM_Call * call, const struct cio_stats *sum)
+{
+    if (sum->count[CIO_COUNT_SHARED] > 0)
+        return "shm";
+    if (sum->declined || call->grouping->team->nleaders == call->grouping->team->nodes->nranks)
+        return "none";
+    return "p2p";
+}
+
+static void print(ADIO_File fd, const ADIOI_TAM_Call * call, const struct cio_stats *sum,
+                  const struct cio_stats *most)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    const struct cio_team *team = layer->grouping->team;
-    struct cio_stats sum = *stats, most = *stats;
     struct cio_report report = {.file = fd->filename,
-        .call = write ? "write" : "read",
-        .ranks = layer->nodes->nranks,
-        .nodes = layer->nodes->nnodes,
-        .leaders = team->nleaders,
-        .aggregators = team->naggr,
-        .unit = unit
+        .call = call->name,
+        .hint = layer->forced ? "tam:" : ADIOI_TAM_Mode_word(layer),
+        .transport = transport_used(call, sum),
+        .nodes = layer->nodes != NULL ? layer->nodes->nnodes : 1,
+        .unit = call->unit
     };
     char line[8192];
-    int n, rank;
+    int n;
 
-    if (layer->hints.stats[0] == '\0')
-        return;
-    MPI_Comm_rank(fd->comm, &rank);
-    MPI_Reduce(stats->count, sum.count, CIO_COUNTS, MPI_INT64_T, MPI_SUM, 0, fd->comm);
-    MPI_Reduce(stats->count, most.count, CIO_COUNTS, MPI_INT64_T, MPI_MAX, 0, fd->comm);
-    MPI_Reduce(stats->time, most.time, CIO_TIMES, MPI_DOUBLE, MPI_MAX, 0, fd->comm);
-    if (rank != 0)
-        return;
-    n = cio_stats_json(&report, &sum, &most, line, sizeof(line) - 1);
+    MPI_Comm_size(fd->comm, &report.ranks);
+    if (call->grouping != NULL) {
+        report.groups_per_node = call->grouping->per_node;
+        report.leaders = call->grouping->team->nleaders;
+        report.aggregators = call->grouping->team->naggr;
+    }
+    n = cio_stats_json(&report, sum, most, line, sizeof(line) - 1);
     if (n > (int) sizeof(line) - 2)
         n = (int) sizeof(line) - 2;
     line[n++] = '\n';
     append(fd, layer->hints.stats, line, (size_t) n);
+}
+
+/* Joins the ranks' numbers on rank 0, which prints them. */
+static void report(ADIO_File fd, const ADIOI_TAM_Call * call)
+{
+    const struct cio_stats *mine = &call->stats;
+    struct cio_stats sum = *mine, most = *mine;
+    int rank;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    MPI_Reduce(mine->count, sum.count, CIO_COUNTS, MPI_INT64_T, MPI_SUM, 0, fd->comm);
+    MPI_Reduce(mine->count, most.count, CIO_COUNTS, MPI_INT64_T, MPI_MAX, 0, fd->comm);
+    MPI_Reduce(mine->time, most.time, CIO_TIMES, MPI_DOUBLE, MPI_MAX, 0, fd->comm);
+    if (rank == 0)
+        print(fd, call, &sum, &most);
+}
+
+static ADIOI_TAM_Call describe(ADIO_File fd, const char *name)
+{
+    return (ADIOI_TAM_Call) {.name = name,
+        .grouping = ADIOI_TAM_File_of(fd)->grouping,
+        .unit = ADIOI_TAM_Unit(fd)
+    };
+}
+
+void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write)
+{
+    ADIOI_TAM_Call call;
+
+    ADIOI_TAM_Report_kept(fd);
+    if (!is_wanted(ADIOI_TAM_File_of(fd)))
+        return;
+    call = describe(fd, write ? "write" : "read");
+    call.stats = *stats;
+    report(fd, &call);
+}
+
+ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, int write)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    ADIOI_TAM_Call *call;
+
+    if (!is_wanted(layer))
+        return NULL;
+    call = ADIOI_Malloc(sizeof(*call));
+    *call = describe(fd, write ? "iwrite" : "iread");
+    if (layer->unreported == NULL)
+        layer->unreported = call;
+    else
+        layer->last_unreported->next = call;
+    layer->last_unreported = call;
+    return call;
+}
+
+void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats)
+{
+    if (call == NULL)
+        return;
+    call->stats = *stats;
+    call->over = 1;
+}
+
+/* The lists of all ranks have the same calls, but not the same ones of them are over. */
+static int count_over(ADIO_File fd)
+{
+    int mine = 0, all;
+
+    for (ADIOI_TAM_Call * c = ADIOI_TAM_File_of(fd)->unreported; c != NULL && c->over; c = c->next)
+        mine++;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
+    return all;
+}
+
+void ADIOI_TAM_Report_kept(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+
+    if (layer->unreported == NULL)
+        return;
+    for (int n = count_over(fd); n > 0; n--) {
+        ADIOI_TAM_Call *call = layer->unreported;
+
+        report(fd, call);
+        layer->unreported = call->next;
+        ADIOI_Free(call);
+    }
 }

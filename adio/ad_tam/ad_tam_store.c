@@ -104,6 +104,17 @@ static void slot_unlock(struct cio_store *s, int64_t off, int64_t len)
     ADIOI_UNLOCK(fd, off, SEEK_SET, len);
 }
 
+static int64_t slot_size(struct cio_store *s)
+{
+    ADIO_File fd = file_of(s);
+    ADIO_Fcntl_t fcntl_struct;
+    int error_code = MPI_SUCCESS;
+
+    (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_Fcntl) (fd, ADIO_FCNTL_GET_FSIZE, &fcntl_struct,
+                                                     &error_code);
+    return error_code == MPI_SUCCESS ? fcntl_struct.fsize : -1;
+}
+
 static void slot_destroy(struct cio_store *s)
 {
     ADIOI_Free(s);
@@ -114,6 +125,7 @@ static const struct cio_store_ops slot_ops = {
     .read = slot_read,
     .lock = slot_lock,
     .unlock = slot_unlock,
+    .size = slot_size,
     .destroy = slot_destroy
 };
 

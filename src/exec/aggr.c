@@ -187,6 +187,7 @@ static void begin_serving(struct cio_op *op)
     struct cio_aggr *g = op->aggr;
 
     g->step = CIO_AGGR_SERVE;
+    op->stats.time[CIO_TIME_POSITIONS] = cio_now() - op->started - op->stats.time[CIO_TIME_SETUP];
     g->post_pos = g->begin_pos = next_touched(op, 0);
 }
 
@@ -247,7 +248,7 @@ static void send_dones(struct cio_op *op)
     struct cio_aggr *g = op->aggr;
 
     g->step = CIO_AGGR_DONES;
-    g->done = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error};
+    g->done = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error, .eof = op->eof};
     for (int l = 0; l < g->nleaders; l++)
         cio_op_send(op, &g->done, sizeof(g->done), op->env.team->leader[l], CIO_TAG_DONE,
                     &g->done_req[l]);

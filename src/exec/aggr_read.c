@@ -160,6 +160,7 @@ static void send_reply(struct cio_op *op, struct cio_serving *s, struct cio_repl
         cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, rc == 0 ? a->data : 0);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    cio_op_note_data(op, op->env.team->leader[leader], a->to == NULL ? iov.len : 0);
     drop_ask(op, s, a);
     cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, CIO_SEND_PLAIN,
                      &r->req);

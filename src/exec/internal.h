@@ -56,6 +56,7 @@ struct cio_op {
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
     struct cio_stats stats;
     int64_t held; /* bytes of buffers now */
+    int64_t eof;  /* where the file ends (read); INT64_MAX: nobody came to its end */
     double started;
 };
 
@@ -104,6 +105,8 @@ void cio_op_recv(struct cio_op *op, void *buf, int64_t size, int source, enum ci
 /* A message to an aggregator or back to a leader: counted in the statistics. */
 void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, int dest,
                       enum cio_tag tag, enum cio_send_mode mode, struct cio_req *req);
+/* So many bytes of it are data. */
+void cio_op_note_data(struct cio_op *op, int dest, int64_t bytes);
 
 /* Requests that must all be done before a role can go on. */
 #define CIO_NEEDS_MAX 64

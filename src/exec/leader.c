@@ -265,11 +265,13 @@ static void finish_members(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
-    for (int a = 0; a < op->env.team->naggr; a++)
+    for (int a = 0; a < op->env.team->naggr; a++) {
         if (l->dones[a].error != 0)
             cio_op_fail(op, l->dones[a].error);
+        op->eof = cio_min64(op->eof, l->dones[a].eof);
+    }
     l->step = STEP_FINAL;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = op->error};
+    l->out = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = op->error, .eof = op->eof};
     if (l->board != NULL)
         cio_count_most(&op->stats, op->shared ? CIO_COUNT_SEGMENT_BYTES : CIO_COUNT_PEAK_BYTES,
                        cio_board_backed(l->board) + (op->shared ? 0 : op->held));
@@ -674,6 +676,7 @@ static void send_message(struct cio_op *op, struct flight *f, const struct cio_h
     else if (head->data > 0)
         cio_op_recv(op, data, head->data, unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
     cio_op_send_data(op, iov, n, unit_aggr(op, u), CIO_TAG_DATA, mode, &f->send);
+    cio_op_note_data(op, unit_aggr(op, u), op->req.write ? head->data : 0);
 }
 
 /* Messages of this unit that earlier windows have sent. */

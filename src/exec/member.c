@@ -113,6 +113,7 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
     case CIO_CTL_FINAL:
         if (in->error != 0)
             op->error = in->error;
+        op->eof = in->eof;
         op->member.step = CIO_MEMBER_DONE;
         break;
     default:

@@ -93,6 +93,12 @@ void cio_op_send_data(struct cio_op *op, const struct cio_iov *iov, int niov, in
     }
 }
 
+void cio_op_note_data(struct cio_op *op, int dest, int64_t bytes)
+{
+    if (cio_team_is_remote(op->env.team, dest))
+        cio_count_add(&op->stats, CIO_COUNT_INTER_DATA, bytes);
+}
+
 /* The file range that this rank touches, as the reduction wants it. */
 static void describe_range(struct cio_op *op)
 {
@@ -128,8 +134,11 @@ static int declined(struct cio_op *op)
                            .unsorted = op->all.sum[SUM_UNSORTED],
                            .node_ranks = op->set.node_ranks};
 
-    op->stats.why = cio_choose(&t, op->set.tam);
-    return op->stats.why != NULL;
+    struct cio_choice choice = cio_choose(&t, op->set.tam);
+
+    op->stats.declined = !choice.tam;
+    op->stats.why = choice.why;
+    return op->stats.declined;
 }
 
 /* All ranks divide the buffers of aggregators in the same way. */
@@ -157,6 +166,7 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     op->env = *env;
     op->set = *settings;
     op->req = *request;
+    op->eof = INT64_MAX;
     op->error = request->error;
     if (op->error != 0)
         op->req.bytes = 0;
@@ -206,6 +216,7 @@ static int plan_rounds(struct cio_op *op)
     cio_rounds_init(&d, spec.naggr, &op->rounds);
     if (op->rounds.units <= CIO_MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
         return 0;
+    op->stats.declined = 1;
     op->stats.why = "the file range is too wide";
     return -ECANCELED;
 }
@@ -266,6 +277,8 @@ static void after_reduce(struct cio_op *op)
         rc = declined(op) ? -ECANCELED : plan_rounds(op);
     if (rc != 0)
         cio_op_fail(op, rc);
+    if (op->error == 0 && ends_early(op))
+        op->stats.why = "there is nothing to transfer";
     if (op->error != 0 || ends_early(op))
         op->phase = CIO_OP_DONE;
     else if (op->phase == CIO_OP_REDUCE && op->rounds.slice > CIO_SMALL_SLICE)
@@ -394,6 +407,18 @@ void cio_op_wait(struct cio_op *op)
     }
 }
 
+int64_t cio_op_moved(const struct cio_op *op)
+{
+    const struct cio_request *req = &op->req;
+
+    if (op->error != 0)
+        return 0;
+    if (req->write || req->bytes == 0 || op->eof == INT64_MAX)
+        return req->bytes;
+    return cio_max64(
+        cio_min64(cio_flat_lower(req->file, op->eof - req->disp) - req->start, req->bytes), 0);
+}
+
 int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
 {
     int error = op->error;
@@ -403,6 +428,8 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
     cio_aggr_finish(op);
     cio_board_release(op);
     op->stats.time[CIO_TIME_TOTAL] = cio_now() - op->started;
+    op->stats.count[CIO_COUNT_INTER_META] =
+        op->stats.count[CIO_COUNT_INTER_BYTES] - op->stats.count[CIO_COUNT_INTER_DATA];
     if (stats != NULL)
         *stats = op->stats;
     free(op);

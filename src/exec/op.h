@@ -115,6 +115,13 @@ int cio_op_progress(struct cio_op *op);
 void cio_op_wait(struct cio_op *op);
 
 /*
+ * Of a finished operation: how many bytes of this rank's request have been moved, from its first
+ * one on. A read moves those that lie before the end of the file, and puts zeros in the place of
+ * the others; after an error there are none.
+ */
+int64_t cio_op_moved(const struct cio_op *op);
+
+/*
  * Frees it; the outcome, the same on all ranks (the first error found, in no particular order).
  * -ECANCELED: nothing was done, because it is better done by other means; stats->why says why.
  */

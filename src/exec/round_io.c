@@ -103,6 +103,17 @@ static void start_batch(struct cio_op *op, struct cio_round *r)
     cio_store_start(op->env.store, &r->batch);
 }
 
+/*
+ * What lies beyond the end of the file reads as zeros. So only a transfer whose last byte is zero
+ * may have come to it, and only then is it asked for, once in an operation.
+ */
+static void note_end(struct cio_op *op, const struct cio_batch *b)
+{
+    for (int i = 0; !op->req.write && b->error == 0 && i < b->n; i++)
+        if (b->piece[i].buf[b->piece[i].len - 1] == 0 && op->eof == INT64_MAX)
+            op->eof = cio_store_size(op->env.store);
+}
+
 static void begin_io(struct cio_op *op, struct cio_round *r, int io, int64_t first, int64_t last)
 {
     struct cio_aggr *g = op->aggr;
@@ -217,6 +228,7 @@ static void write_part(struct cio_op *op, struct cio_round *r)
 
 static void drop_spare(struct cio_op *op, struct cio_round *r)
 {
+    cio_count_add(&op->stats, CIO_COUNT_FILE_LOCKS, 2);
     cio_store_unlock(op->env.store, r->off + r->first, r->last - r->first);
     op->aggr->spare.user = NULL;
 }
@@ -287,6 +299,8 @@ int cio_round_progress(struct cio_op *op, struct cio_round *r)
     while (r->io != CIO_ROUND_IDLE) {
         if (r->under_way && !cio_store_test(op->env.store, &r->batch))
             return 0;
+        if (r->under_way)
+            note_end(op, &r->batch);
         r->under_way = 0;
         if (r->io == CIO_ROUND_READ && r->batch.error == -EBADF)
             give_up_reading(op, r);

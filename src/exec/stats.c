@@ -15,10 +15,13 @@ static const char *const count_name[CIO_COUNTS] = {
     [CIO_COUNT_MESSAGE_BYTES] = "message_bytes",
     [CIO_COUNT_INTER_MESSAGES] = "inter_node_messages",
     [CIO_COUNT_INTER_BYTES] = "inter_node_bytes",
+    [CIO_COUNT_INTER_DATA] = "inter_node_data_bytes",
+    [CIO_COUNT_INTER_META] = "inter_node_metadata_bytes",
     [CIO_COUNT_RECEIVES] = "receives",
     [CIO_COUNT_ROUND_RECEIVES] = "receives_per_round",
     [CIO_COUNT_ROUNDS] = "rounds",
     [CIO_COUNT_FILE_CALLS] = "file_calls",
+    [CIO_COUNT_FILE_LOCKS] = "file_locks",
     [CIO_COUNT_FILE_BYTES] = "file_bytes",
     [CIO_COUNT_COPIED_BYTES] = "copied_bytes",
     [CIO_COUNT_PLACED_BYTES] = "placed_bytes",
@@ -28,10 +31,15 @@ static const char *const count_name[CIO_COUNTS] = {
 };
 
 static const char *const time_name[CIO_TIMES] = {
-    [CIO_TIME_SETUP] = "setup",       [CIO_TIME_FLATTEN] = "intra_metadata",
-    [CIO_TIME_MERGE] = "intra_merge", [CIO_TIME_COPY] = "intra_copy",
-    [CIO_TIME_EXCHANGE] = "exchange", [CIO_TIME_PLACE] = "inter_place",
-    [CIO_TIME_FILE] = "file",         [CIO_TIME_TOTAL] = "total",
+    [CIO_TIME_SETUP] = "setup",
+    [CIO_TIME_FLATTEN] = "intra_metadata",
+    [CIO_TIME_MERGE] = "intra_merge",
+    [CIO_TIME_COPY] = "intra_copy",
+    [CIO_TIME_POSITIONS] = "inter_metadata",
+    [CIO_TIME_EXCHANGE] = "inter_data",
+    [CIO_TIME_PLACE] = "inter_merge",
+    [CIO_TIME_FILE] = "file",
+    [CIO_TIME_TOTAL] = "total",
 };
 
 struct out {
@@ -69,10 +77,12 @@ int cio_stats_json(const struct cio_report *r, const struct cio_stats *sum,
 
     put(&o, "{\"file\": \"");
     put_text(&o, r->file);
-    put(&o, "\", \"call\": \"%s\", \"ranks\": %d, \"nodes\": %d, \"leaders\": %d, ", r->call,
-        r->ranks, r->nodes, r->leaders);
-    put(&o, "\"aggregators\": %d, \"unit\": %" PRId64 ", \"engine\": \"%s\"", r->aggregators,
-        r->unit, sum->why == NULL ? "tam" : "declined");
+    put(&o, "\", \"call\": \"%s\", \"ranks\": %d, \"nodes\": %d, ", r->call, r->ranks, r->nodes);
+    put(&o,
+        "\"groups_per_node\": %d, \"leaders\": %d, \"aggregators\": %d, \"unit\": %" PRId64 ", ",
+        r->groups_per_node, r->leaders, r->aggregators, r->unit);
+    put(&o, "\"transport\": \"%s\", \"hint\": \"%s\", \"chosen\": \"%s\"", r->transport, r->hint,
+        sum->declined ? "below" : "tam");
     if (sum->why != NULL)
         put(&o, ", \"why\": \"%s\"", sum->why);
     put(&o, ", \"sum\": {");

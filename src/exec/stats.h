@@ -20,10 +20,13 @@ enum cio_count {
     CIO_COUNT_MESSAGE_BYTES,
     CIO_COUNT_INTER_MESSAGES, /* and those of them that left the node */
     CIO_COUNT_INTER_BYTES,
+    CIO_COUNT_INTER_DATA,     /* of these bytes: the data, */
+    CIO_COUNT_INTER_META,     /* and all else */
     CIO_COUNT_RECEIVES,       /* data messages at aggregators, */
     CIO_COUNT_ROUND_RECEIVES, /* the most in one round (only the largest means something) */
     CIO_COUNT_ROUNDS,
-    CIO_COUNT_FILE_CALLS,
+    CIO_COUNT_FILE_CALLS, /* transfers, */
+    CIO_COUNT_FILE_LOCKS, /* and locks and unlocks beside */
     CIO_COUNT_FILE_BYTES,
     CIO_COUNT_COPIED_BYTES,  /* between user memory and messages, by members, */
     CIO_COUNT_PLACED_BYTES,  /* and between messages and rounds, by aggregators */
@@ -34,13 +37,14 @@ enum cio_count {
 };
 
 enum cio_time {
-    CIO_TIME_SETUP,    /* until all ranks have agreed */
-    CIO_TIME_FLATTEN,  /* intra-node: metadata, */
-    CIO_TIME_MERGE,    /* merge, */
-    CIO_TIME_COPY,     /* copy */
-    CIO_TIME_EXCHANGE, /* inter-node: a leader's messages on their way */
-    CIO_TIME_PLACE,    /* inter-node: decoding and laying data in place at aggregators */
-    CIO_TIME_FILE,     /* file access */
+    CIO_TIME_SETUP,     /* until all ranks have agreed */
+    CIO_TIME_FLATTEN,   /* intra-node: metadata, */
+    CIO_TIME_MERGE,     /* merge, */
+    CIO_TIME_COPY,      /* copy */
+    CIO_TIME_POSITIONS, /* inter-node: metadata, until an aggregator knows who touches what, */
+    CIO_TIME_EXCHANGE,  /* data: a leader's messages, with their lists, on their way, */
+    CIO_TIME_PLACE,     /* merge: decoding lists and laying data in place at aggregators */
+    CIO_TIME_FILE,      /* file access */
     CIO_TIME_TOTAL,
     CIO_TIMES
 };
@@ -48,7 +52,8 @@ enum cio_time {
 struct cio_stats {
     int64_t count[CIO_COUNTS];
     double time[CIO_TIMES]; /* seconds */
-    const char *why;        /* the engine declined; NULL: it did not */
+    int declined;           /* the call was left to others */
+    const char *why;        /* why it was, or was not; NULL: there was nothing to decide */
 };
 
 static inline void cio_count_add(struct cio_stats *s, enum cio_count c, int64_t n)
@@ -65,8 +70,10 @@ static inline void cio_count_most(struct cio_stats *s, enum cio_count c, int64_t
 /* What a report says besides the numbers. */
 struct cio_report {
     const char *file;
-    const char *call; /* "write" or "read" */
-    int ranks, nodes, leaders, aggregators;
+    const char *call;      /* "write" or "read"; "iwrite" or "iread" */
+    const char *hint;      /* what romio_tam says */
+    const char *transport; /* inside nodes */
+    int ranks, nodes, groups_per_node, leaders, aggregators;
     int64_t unit;
 };
 

@@ -54,6 +54,7 @@ struct cio_ctl {
     int32_t merged;  /* COPY: the window has been merged */
     struct cio_place place;
     int64_t lists, coded; /* READY: how many, and bytes of their code */
+    int64_t eof;          /* FINAL of a read: the file may end here */
 };
 
 #define CIO_HEAD_MAGIC 0x74616d32u /* "tam2" */
@@ -70,6 +71,7 @@ struct cio_head {
     int64_t data;  /* and their data; in a read's request, the bytes wanted */
     int64_t near;  /* none of this follows: it lies on the leader's board, at */
     int64_t at_parts, at_meta, at_data;
+    int64_t eof; /* DONE of a read: see cio_op */
 };
 
 /* One list of a message. */

@@ -13,19 +13,33 @@
 /* Ranks in a group: more of them coalesce better, fewer share the work of a node better. */
 #define GROUP 8
 
-const char *cio_choose(const struct cio_totals *t, enum cio_switch tam)
+static struct cio_choice leave(const char *why)
+{
+    return (struct cio_choice){.tam = 0, .why = why};
+}
+
+static struct cio_choice serve(const char *why)
+{
+    return (struct cio_choice){.tam = 1, .why = why};
+}
+
+struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam)
 {
     if (t->unsorted > 0)
-        return "a file view does not rise";
-    if (tam == CIO_ENABLE || t->bytes == 0)
-        return NULL;
+        return leave("a file view does not rise");
+    if (tam == CIO_ENABLE)
+        return serve("it was asked for");
+    if (t->bytes == 0)
+        return serve("there is nothing to transfer");
     if (t->spans <= t->hi - t->lo)
-        return "ranks do not interleave";
+        return leave("ranks do not interleave");
     if (t->bytes / t->pieces >= LARGE_PIECE)
-        return "pieces are large";
-    if (t->bytes / t->pieces >= TINY_PIECE && t->node_ranks < FEW_RANKS)
-        return "ranks on a node are few";
-    return NULL;
+        return leave("pieces are large");
+    if (t->bytes / t->pieces < TINY_PIECE)
+        return serve("pieces are tiny");
+    if (t->node_ranks < FEW_RANKS)
+        return leave("ranks on a node are few");
+    return serve("ranks on a node are many and interleave");
 }
 
 int cio_choose_groups(int q)

@@ -18,8 +18,12 @@ struct cio_totals {
     int node_ranks;   /* on the fullest node */
 };
 
-/* NULL: go on. Otherwise the reason to leave the call to the driver below. */
-const char *cio_choose(const struct cio_totals *t, enum cio_switch tam);
+struct cio_choice {
+    int tam;         /* go on; 0: leave the call to the driver below */
+    const char *why; /* a few words, always the same ones for the same reason */
+};
+
+struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam);
 
 /* Local aggregators on a node of q ranks, where the hint says `auto`. */
 int cio_choose_groups(int q);

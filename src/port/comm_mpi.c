@@ -35,7 +35,7 @@ struct port {
     MPI_Comm mpi;
     unsigned mode;         /* enum cio_mpi_mode */
     struct cio_req *ready; /* a reduction that was a blocking call, and is over */
-    MPI_Datatype words; /* one struct cio_reduction */
+    MPI_Datatype words;    /* one struct cio_reduction */
     MPI_Op join;
     int active, capacity;
     MPI_Request *requests;

@@ -55,6 +55,7 @@ struct cio_store_ops {
     int (*read)(struct cio_store *s, void *buf, int64_t len, int64_t off);
     int (*lock)(struct cio_store *s, int64_t off, int64_t len);
     void (*unlock)(struct cio_store *s, int64_t off, int64_t len);
+    int64_t (*size)(struct cio_store *s);
     void (*destroy)(struct cio_store *s);
     void (*start)(struct cio_store *s, struct cio_batch *b);
     int (*test)(struct cio_store *s, struct cio_batch *b);
@@ -92,6 +93,14 @@ static inline int cio_store_lock(struct cio_store *s, int64_t off, int64_t len)
 static inline void cio_store_unlock(struct cio_store *s, int64_t off, int64_t len)
 {
     s->ops->unlock(s, off, len);
+}
+
+/* Where the file ends now; INT64_MAX where that cannot be known. */
+static inline int64_t cio_store_size(struct cio_store *s)
+{
+    int64_t size = s->ops->size != NULL ? s->ops->size(s) : -1;
+
+    return size >= 0 ? size : INT64_MAX;
 }
 
 /*

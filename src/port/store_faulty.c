@@ -51,6 +51,11 @@ static void faulty_unlock(struct cio_store *s, int64_t off, int64_t len)
     cio_store_unlock(faulty_of(s)->below, off, len);
 }
 
+static int64_t faulty_size(struct cio_store *s)
+{
+    return cio_store_size(faulty_of(s)->below);
+}
+
 static void faulty_destroy(struct cio_store *s)
 {
     free(faulty_of(s));
@@ -61,6 +66,7 @@ static const struct cio_store_ops faulty_ops = {
     .read = faulty_read,
     .lock = faulty_lock,
     .unlock = faulty_unlock,
+    .size = faulty_size,
     .destroy = faulty_destroy,
 };
 

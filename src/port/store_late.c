@@ -39,6 +39,11 @@ static void late_unlock(struct cio_store *s, int64_t off, int64_t len)
     cio_store_unlock(late_of(s)->below, off, len);
 }
 
+static int64_t late_size(struct cio_store *s)
+{
+    return cio_store_size(late_of(s)->below);
+}
+
 static void late_start(struct cio_store *s, struct cio_batch *b)
 {
     struct late_store *l = late_of(s);
@@ -84,6 +89,7 @@ static const struct cio_store_ops late_ops = {
     .read = late_read,
     .lock = late_lock,
     .unlock = late_unlock,
+    .size = late_size,
     .destroy = late_destroy,
     .start = late_start,
     .test = late_test,

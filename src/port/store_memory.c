@@ -146,6 +146,11 @@ static void memory_unlock(struct cio_store *s, int64_t off, int64_t len)
     (void)s, (void)off, (void)len;
 }
 
+static int64_t memory_size(struct cio_store *s)
+{
+    return memory_of(s)->size;
+}
+
 static void memory_destroy(struct cio_store *s)
 {
     struct memory_store *m = memory_of(s);
@@ -160,6 +165,7 @@ static const struct cio_store_ops memory_ops = {
     .read = memory_read,
     .lock = memory_lock,
     .unlock = memory_unlock,
+    .size = memory_size,
     .destroy = memory_destroy,
 };
 

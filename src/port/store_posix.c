@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRANSFER_MAX ((int64_t)1 << 30) /* Linux moves no more than 0x7ffff000 bytes at once */
@@ -111,6 +112,13 @@ static void posix_unlock(struct cio_store *s, int64_t off, int64_t len)
     set_lock(s, F_UNLCK, off, len);
 }
 
+static int64_t posix_size(struct cio_store *s)
+{
+    struct stat st;
+
+    return posix_of(s)->fd >= 0 && fstat(posix_of(s)->fd, &st) == 0 ? st.st_size : -1;
+}
+
 static void posix_destroy(struct cio_store *s)
 {
     free(posix_of(s));
@@ -121,6 +129,7 @@ static const struct cio_store_ops posix_ops = {
     .read = posix_read,
     .lock = posix_lock,
     .unlock = posix_unlock,
+    .size = posix_size,
     .destroy = posix_destroy,
 };
 

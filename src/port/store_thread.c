@@ -280,6 +280,11 @@ static void pool_unlock(struct cio_store *s, int64_t off, int64_t len)
     cio_store_unlock(pool_of(s)->below, off, len);
 }
 
+static int64_t pool_size(struct cio_store *s)
+{
+    return cio_store_size(pool_of(s)->below);
+}
+
 static void stop_threads(struct pool *p)
 {
     pthread_mutex_lock(&p->mutex);
@@ -309,6 +314,7 @@ static const struct cio_store_ops pool_ops = {
     .read = pool_read,
     .lock = pool_lock,
     .unlock = pool_unlock,
+    .size = pool_size,
     .destroy = pool_destroy,
     .start = pool_start,
     .test = pool_test,

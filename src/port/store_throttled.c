@@ -49,6 +49,11 @@ static void throttled_unlock(struct cio_store *s, int64_t off, int64_t len)
     cio_store_unlock(throttled_of(s)->below, off, len);
 }
 
+static int64_t throttled_size(struct cio_store *s)
+{
+    return cio_store_size(throttled_of(s)->below);
+}
+
 static void throttled_destroy(struct cio_store *s)
 {
     free(throttled_of(s));
@@ -59,6 +64,7 @@ static const struct cio_store_ops throttled_ops = {
     .read = throttled_read,
     .lock = throttled_lock,
     .unlock = throttled_unlock,
+    .size = throttled_size,
     .destroy = throttled_destroy,
 };
 

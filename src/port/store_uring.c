@@ -402,6 +402,11 @@ static void uring_unlock(struct cio_store *s, int64_t off, int64_t len)
     cio_store_unlock(uring_of(s)->below, off, len);
 }
 
+static int64_t uring_size(struct cio_store *s)
+{
+    return cio_store_size(uring_of(s)->below);
+}
+
 static void uring_destroy(struct cio_store *s)
 {
     struct uring *u = uring_of(s);
@@ -416,6 +421,7 @@ static const struct cio_store_ops uring_ops = {
     .read = uring_read,
     .lock = uring_lock,
     .unlock = uring_unlock,
+    .size = uring_size,
     .destroy = uring_destroy,
     .start = uring_start,
     .test = uring_test,

@@ -53,6 +53,11 @@ test_asan() {
     test_case asan.missing_file clean 'romio_tam enable' io_errors "$scratch/files/none" r
     test_case asan.tam_missing_file clean '' io_errors "tam:$scratch/files/none" r
     test_case asan.full_disk asan_full_disk
+    test_case asan.stats clean "romio_tam enable
+cb_buffer_size 16384
+romio_tam_stats $scratch/stats" stats "$scratch/files/file"
+    test_case asan.choices clean '' choices "$scratch/files/file"
+    test_case asan.eof clean 'romio_tam enable' eof "$scratch/files/file"
     for transport in shm p2p; do
         test_case "asan.data.$transport" clean_data 3/11 $transport
     done

@@ -26,6 +26,14 @@ compare_data() { # LAYOUT HINTS
     return $status
 }
 
+# Stock's two-phase counts all that was asked for.
+counts_to_the_end() { # LAYOUT TRANSPORT
+    case $1 in 3x3*) enter_cluster || return ;; esac
+    launch ours "$1" "romio_tam enable
+cb_buffer_size 65536
+romio_tam_transport $2" eof "$file"
+}
+
 test_data() {
     local layout transport aggrs
     TIMEOUT=120
@@ -38,6 +46,9 @@ cb_buffer_size 65536
 romio_tam_transport $transport
 romio_tam_aggrs_per_node $aggrs"
             done
+        done
+        for transport in shm p2p; do
+            test_case "eof.$layout.$transport" counts_to_the_end $layout $transport
         done
         next_part
         test_case "data.$layout.default" compare_data $layout ''

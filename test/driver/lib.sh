@@ -8,11 +8,12 @@ passed=0
 failed=0
 skipped=0
 only='*'
-programs='info io_errors two_files many_open delete data'
+programs='info io_errors two_files many_open delete data eof stats choices'
 TIMEOUT=25
 
 make_scratch() {
     scratch=$(mktemp -d) || exit 1
+    disk_at=$scratch/disk
     trap 'leave_cluster; rm -rf "$scratch"' EXIT
 }
 
@@ -65,7 +66,7 @@ launcher() { # SIDE LAYOUT
     esac
 }
 
-# With disk_options set, $scratch/disk is a tmpfs of its own for each launch.
+# With disk_options set, disk_at ($scratch/disk) is a tmpfs of its own for each launch.
 disk_options=
 # shellcheck disable=SC2016 # expanded by the inner shell
 on_disk=(unshare -m sh -c 'o=$1 d=$2; shift 2; mkdir -p "$d" && mount -t tmpfs -o "$o" tmpfs "$d" && exec "$@"' -)
@@ -75,7 +76,7 @@ launch() { # SIDE LAYOUT HINTS PROGRAM ARGUMENTS...
     local side=$1 layout=$2 hints=$3 program=$4
     shift 4
     launcher "$side" "$layout"
-    [ -z "$disk_options" ] || command_line=("${on_disk[@]}" "$disk_options" "$scratch/disk" "${command_line[@]}")
+    [ -z "$disk_options" ] || command_line=("${on_disk[@]}" "$disk_options" "$disk_at" "${command_line[@]}")
     printf '%s\n' "$hints" >"$scratch/hints"
     ROMIO_HINTS=$scratch/hints "${command_line[@]}" "$scratch/$side/$program" "$@"
 }

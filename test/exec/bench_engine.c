@@ -63,8 +63,11 @@ static void make_requests(struct world *w, const struct lists *l)
 
 static void report(const struct world *w, const char *what, double seconds)
 {
-    static const char *const name[CIO_TIMES] = {"setup",    "flatten", "merge", "copy",
-                                                "exchange", "place",   "file",  "total"};
+    static const char *const name[CIO_TIMES] = {[CIO_TIME_FLATTEN] = "flatten",
+                                                [CIO_TIME_MERGE] = "merge",
+                                                [CIO_TIME_COPY] = "copy",
+                                                [CIO_TIME_PLACE] = "place",
+                                                [CIO_TIME_FILE] = "file"};
     double sum[CIO_TIMES] = {0};
 
     for (int r = 0; r < RANKS; r++)
@@ -72,7 +75,7 @@ static void report(const struct world *w, const char *what, double seconds)
             sum[t] += w->stats[r].time[t];
     printf("%-5s %.3f s CPU, %.0f ns a piece:", what, seconds, seconds / PIECES * 1e9);
     for (int t = CIO_TIME_FLATTEN; t < CIO_TIME_TOTAL; t++)
-        if (t != CIO_TIME_EXCHANGE)
+        if (name[t] != NULL)
             printf(" %s %.0f", name[t], sum[t] / PIECES * 1e9);
     printf("\n");
 }

@@ -248,7 +248,7 @@ void case_prepare(struct test_case *c, int write)
     }
 }
 
-static int64_t first_offset(const struct test_case *c)
+int64_t case_first(const struct test_case *c)
 {
     int64_t first = c->span;
 
@@ -258,9 +258,9 @@ static int64_t first_offset(const struct test_case *c)
     return first;
 }
 
-void case_fill_store(struct test_case *c)
+void case_fill_until(struct test_case *c, int64_t end)
 {
-    int64_t first = first_offset(c), n = c->span - first;
+    int64_t first = case_first(c), n = end - first;
     char *data = must(malloc((size_t)n + 1));
 
     for (int64_t i = 0; i < n; i++)
@@ -268,6 +268,11 @@ void case_fill_store(struct test_case *c)
     if (n > 0 && cio_store_write(c->world.store, data, n, first) != 0)
         abort();
     free(data);
+}
+
+void case_fill_store(struct test_case *c)
+{
+    case_fill_until(c, c->span);
 }
 
 /* For each byte of the file: 0 if nobody wrote it, 1 if not yet seen right, 2 if somebody's. */
@@ -295,7 +300,7 @@ static void judge(struct test_case *c, int r, struct file_check *k)
 
 int64_t case_wrong_file(struct test_case *c)
 {
-    int64_t first = first_offset(c), n = c->span - first, wrong = 0;
+    int64_t first = case_first(c), n = c->span - first, wrong = 0;
     struct file_check k = {first, must(malloc((size_t)n + 1)), must(calloc(1, (size_t)n + 1))};
 
     if (n > 0 && cio_store_read(c->world.store, k.now, n, first) != 0)

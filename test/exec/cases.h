@@ -25,8 +25,12 @@ char case_before(int64_t off);
 /* Fills the buffers for a write (every byte of a piece is case_byte) or clears them for a read. */
 void case_prepare(struct test_case *c, int write);
 
-/* Puts case_before into the store. */
+/* No request has a byte before this offset. */
+int64_t case_first(const struct test_case *c);
+
+/* Puts case_before into the store: all of it, or up to an offset. */
 void case_fill_store(struct test_case *c);
+void case_fill_until(struct test_case *c, int64_t end);
 
 /* Number of wrong bytes in the file after a write; in the buffers after a read of the file. */
 int64_t case_wrong_file(struct test_case *c);

@@ -37,6 +37,7 @@ void world_create(struct world *w, int size, const int *node_of, int c, int nagg
     w->comm = must(calloc((size_t)size, sizeof(*w->comm)));
     w->request = must(calloc((size_t)size, sizeof(*w->request)));
     w->stats = must(calloc((size_t)size, sizeof(*w->stats)));
+    w->moved = must(calloc((size_t)size, sizeof(*w->moved)));
     w->error = must(calloc((size_t)size, sizeof(*w->error)));
     for (int r = 0; r < size; r++) {
         ok(cio_team_create(w->nodes, r, c, w->aggr, w->naggr, &w->team[r]), "team");
@@ -82,6 +83,7 @@ void world_destroy(struct world *w)
         cio_team_destroy(w->team[r]);
     }
     free(w->error);
+    free(w->moved);
     free(w->stats);
     free(w->request);
     free(w->comm);
@@ -141,8 +143,10 @@ int world_run(struct world *w)
         free(op);
         return -1; /* what still runs cannot be freed: the caller gives up */
     }
-    for (int r = 0; r < w->size; r++)
+    for (int r = 0; r < w->size; r++) {
+        w->moved[r] = cio_op_moved(op[r]);
         w->error[r] = cio_op_finish(op[r], &w->stats[r]);
+    }
     cio_store_destroy(slow);
     free(op);
     return cio_loop_pending(w->loop) == 0 ? 0 : -1;

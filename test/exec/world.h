@@ -24,6 +24,7 @@ struct world {
     struct cio_comm **comm;      /* per rank */
     struct cio_request *request; /* per rank */
     struct cio_stats *stats;     /* per rank, of the last run */
+    int64_t *moved;              /* per rank, of the last run */
     int *error;                  /* per rank, of the last run */
 };
 

@@ -78,6 +78,32 @@ static void test_posix(uint64_t *rng)
     cio_store_destroy(s);
 }
 
+/* A store tells where its file ends, also through another one, unless it has no means to know. */
+static void test_size(void)
+{
+    struct cio_fault fault = {.write_at = -1, .read_at = -1};
+    struct cio_store *memory, *faulty, *posix, *calls;
+    int fd = temporary_file();
+    char c = 'x';
+
+    CHECK(cio_store_memory_create(&memory) == 0);
+    CHECK(cio_store_faulty_create(memory, &fault, &faulty) == 0);
+    CHECK(cio_store_posix_create(fd, &posix) == 0);
+    CHECK(cio_store_calls_create(&(struct cio_posix_calls){.self = &fd}, &calls) == 0);
+    CHECK(cio_store_size(faulty) == 0 && cio_store_size(posix) == 0);
+    CHECK(cio_store_write(memory, &c, 1, (int64_t)5 << 30) == 0);
+    CHECK(cio_store_write(posix, &c, 1, (int64_t)5 << 30) == 0);
+    CHECK(cio_store_size(faulty) == ((int64_t)5 << 30) + 1);
+    CHECK(cio_store_size(posix) == ((int64_t)5 << 30) + 1);
+    CHECK(cio_store_size(calls) == INT64_MAX);
+    close(fd);
+    CHECK(cio_store_size(posix) == INT64_MAX);
+    cio_store_destroy(calls);
+    cio_store_destroy(posix);
+    cio_store_destroy(faulty);
+    cio_store_destroy(memory);
+}
+
 /* System calls that do less than they are asked, or are interrupted. */
 struct shy {
     int fd; /* first: where the system's calls find it */
@@ -236,6 +262,7 @@ int main(void)
 
     test_memory(&rng);
     test_posix(&rng);
+    test_size();
     test_short_transfers(&rng);
     test_errors();
     test_locks();
