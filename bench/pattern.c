@@ -4,7 +4,8 @@
  * Usage: mpiexec -n RANKS pattern NAME FILE REPEATS [HINT=VALUE,... ...]
  *
  * Each further argument is one set of hints ("-" for none); all sets are timed in turn, REPEATS
- * times, in this one run. Every time is that of the slowest rank, in seconds:
+ * times, in this one run. Every time is that of the slowest rank, in seconds from a start in common
+ * (all ranks must be on one machine):
  *   result NAME SET write T T T ...
  *   result NAME SET read T T T ...
  */
@@ -12,10 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "patterns.h"
 
 #define MAX_REPEATS 100
+#define MARGIN 0.1 /* seconds; a rank that hears of the start too late begins at once */
 
 static void check(int rc, const char *what)
 {
@@ -53,23 +56,40 @@ static MPI_Info parse_hints(const char *set)
     return info;
 }
 
-/* Time of the slowest rank for one transfer. */
+/*
+ * All ranks begin at once: rank 0 names a moment that all of them sleep up to, on the clock that
+ * the ranks of one machine share. From a barrier they come out one after the other, which on a few
+ * cores takes as long as a good part of what is to be measured.
+ */
+static double begin_together(void)
+{
+    double start, left;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime() + MARGIN;
+    MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    left = start - MPI_Wtime();
+    if (left > 0)
+        usleep((useconds_t)(left * 1e6));
+    return start;
+}
+
+/* Time from the common start until the slowest rank has done its transfer. */
 static double transfer(const struct pattern *p, const char *path, MPI_Info info, char *buf,
                        int write)
 {
     int mode = write ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
     MPI_File file;
-    double mine, slowest;
+    double start, mine, slowest;
 
     check(MPI_File_open(MPI_COMM_WORLD, path, mode, info, &file), "open");
     check(MPI_File_set_view(file, 0, MPI_BYTE, p->view, "native", MPI_INFO_NULL), "set_view");
-    MPI_Barrier(MPI_COMM_WORLD);
-    mine = MPI_Wtime();
+    start = begin_together();
     if (write)
         check(MPI_File_write_all(file, buf, 1, p->memory, MPI_STATUS_IGNORE), "write_all");
     else
         check(MPI_File_read_all(file, buf, 1, p->memory, MPI_STATUS_IGNORE), "read_all");
-    mine = MPI_Wtime() - mine;
+    mine = MPI_Wtime() - start;
     MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     check(MPI_File_close(&file), "close");
     return slowest;
