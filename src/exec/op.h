@@ -73,6 +73,8 @@ struct cio_settings {
     int64_t unit;         /* bytes of one round, */
     int64_t stripe;       /* of one stripe; 0: unknown, */
     int64_t stripe_count; /* 0: unknown */
+    /* instead of the two, unless NULL; the caller's, and alive until the operation is finished */
+    const struct cio_layout *layout;
     int64_t message;      /* most data in one message; 0: a good choice */
     int64_t memory_limit; /* bytes of each rank for intra-node data */
     enum cio_transport transport;
