@@ -19,6 +19,8 @@ tamio_plan_sources =                  \
     %D%/plan/flat.h                   \
     %D%/plan/hints.c                  \
     %D%/plan/hints.h                  \
+    %D%/plan/layout.c                 \
+    %D%/plan/layout.h                 \
     %D%/plan/merge.c                  \
     %D%/plan/merge.h                  \
     %D%/plan/pipeline.c               \

@@ -27,6 +27,7 @@ TESTS +=                              \
     test/plan/test_extent             \
     test/plan/test_flat               \
     test/plan/test_hints              \
+    test/plan/test_layout             \
     test/plan/test_merge              \
     test/plan/test_pipeline           \
     test/plan/fuzz_code               \

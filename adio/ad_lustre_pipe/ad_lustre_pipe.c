@@ -4,7 +4,7 @@
 
 struct ADIOI_Fns_struct ADIO_LUSTRE_PIPE_operations = {
     .ADIOI_xxx_Open = ADIOI_LUSTRE_PIPE_Open,
-    .ADIOI_xxx_OpenColl = ADIOI_GEN_OpenColl,
+    .ADIOI_xxx_OpenColl = ADIOI_LUSTRE_PIPE_OpenColl,
     .ADIOI_xxx_ReadContig = ADIOI_GEN_ReadContig,
     .ADIOI_xxx_WriteContig = ADIOI_GEN_WriteContig,
     .ADIOI_xxx_ReadStridedColl = ADIOI_GEN_ReadStridedColl,
@@ -14,7 +14,7 @@ struct ADIOI_Fns_struct ADIO_LUSTRE_PIPE_operations = {
     .ADIOI_xxx_SetInfo = ADIOI_GEN_SetInfo,
     .ADIOI_xxx_ReadStrided = ADIOI_GEN_ReadStrided,
     .ADIOI_xxx_WriteStrided = ADIOI_GEN_WriteStrided,
-    .ADIOI_xxx_Close = ADIOI_GEN_Close,
+    .ADIOI_xxx_Close = ADIOI_LUSTRE_PIPE_Close,
 #ifdef ROMIO_HAVE_WORKING_AIO
     .ADIOI_xxx_IreadContig = ADIOI_GEN_IreadContig,
     .ADIOI_xxx_IwriteContig = ADIOI_GEN_IwriteContig,

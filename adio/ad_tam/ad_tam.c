@@ -81,6 +81,7 @@ static void put_layer(ADIO_File fd, int forced)
     layer->below = fd->fns;
     layer->fns = *fd->fns;
     layer->fns.fsname = layer->fsname;
+    layer->fns.ADIOI_xxx_OpenColl = ADIOI_TAM_OpenColl;
     layer->fns.ADIOI_xxx_SetInfo = ADIOI_TAM_SetInfo;
     layer->fns.ADIOI_xxx_IwriteStridedColl = ADIOI_TAM_IwriteStridedColl;
     layer->fns.ADIOI_xxx_IreadStridedColl = ADIOI_TAM_IreadStridedColl;

@@ -20,10 +20,11 @@
 #include "ad_tam_compat.h"
 #include "exec/op.h"
 #include "plan/hints.h"
+#include "plan/layout.h"
 
 /*
- * Groups and aggregators under one set of hints. Nonblocking calls may still use them after the
- * hints have changed, so they stay until the file is closed.
+ * Groups and aggregators under one set of hints and one layout. Nonblocking calls may still use
+ * them after these have changed, so they stay until the file is closed.
  */
 typedef struct ADIOI_TAM_Grouping {
     struct ADIOI_TAM_Grouping *older;
@@ -32,6 +33,7 @@ typedef struct ADIOI_TAM_Grouping {
     uint64_t digest;            /* of the hints */
     int per_node;               /* groups on each node */
     int complained;             /* that shared memory cannot be had */
+    struct cio_layout layout;   /* of the file, as it was known then */
 } ADIOI_TAM_Grouping;
 
 /* A collective call, for its report. */
@@ -65,6 +67,9 @@ typedef struct ADIOI_TAM_File {
     uint64_t token;             /* of this file, in names; the same on every rank */
     unsigned int segments;      /* named so far */
     struct cio_nodes *nodes;    /* made when hints are set after open, or at a collective call */
+    struct cio_layout layout;   /* found out at the same time; the same on every rank */
+    int aggregators_given;      /* as the user says, on rank 0: a number, -1: ROMIO's, 0: nothing */
+    int unlocked;               /* a group lock could not be had by all: do not ask again */
 
     ADIOI_TAM_Grouping *grouping;       /* the newest */
     struct cio_store *store;    /* made at the first collective call */
@@ -92,8 +97,35 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
 /* Whether all ranks have the same hints; if not, all of them get those of rank 0. Collective. */
 int ADIOI_TAM_Agree(ADIO_File fd);
 
-/* Rank 0 tells all whether their hints are the same and, the first time, who is on which node. */
+/*
+ * Rank 0 tells all whether their hints are the same, how the file is striped and, the first time,
+ * who is on which node.
+ */
 void ADIOI_TAM_Tell(ADIO_File fd, int *same);
+
+/* Hints about striping and aggregators, at open, that the driver below may not have taken. */
+void ADIOI_TAM_Take_striping(ADIO_File fd, MPI_Info users_info);
+
+/* How the file is striped, as this rank knows it; n == 0: it does not. Local. */
+void ADIOI_TAM_Find_layout(ADIO_File fd, struct cio_layout *layout);
+
+/* The kind of file domains under the hints as they are. */
+enum cio_domain_kind ADIOI_TAM_Domain(ADIO_File fd, const struct cio_layout *layout);
+
+/*
+ * Global aggregators: as many as ROMIO would have, or, where it is known how many targets there
+ * are, as many as the user says (cb_nodes, without cb_config_list) or suit the layout. Their number;
+ * *ranks is the caller's then. Or a negative errno.
+ */
+int ADIOI_TAM_Aggregators(ADIO_File fd, const struct cio_nodes *nodes,
+                          const struct cio_layout *layout, int **ranks);
+
+/* Put into fd->info how the file is striped; how it is divided among whom. */
+void ADIOI_TAM_Publish_layout(ADIO_File fd, const struct cio_layout *layout);
+void ADIOI_TAM_Publish_plan(ADIO_File fd, const struct cio_layout *layout, const int *ranks, int n);
+
+/* On rank 0, which has processor names from the open: who is on which node. The caller's. Local. */
+int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes);
 
 /*
  * What collective calls work with: groups, shared memory, store. Collective where there are none yet
@@ -164,7 +196,7 @@ void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats);
 /* Reports those that are over on all ranks. Collective, if there are any. */
 void ADIOI_TAM_Report_kept(ADIO_File fd);
 
-/* Bytes of one round. */
+/* Bytes of one round. Groups have been made. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd);
 
 /* Gives a new segment its name, the same on all ranks; gives a segment back. */
@@ -175,6 +207,7 @@ void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 int ADIOI_TAM_Error_code(ADIO_File fd, int error);
 
 /* Slots. */
+void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code);
 void ADIOI_TAM_IwriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                                  MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                  ADIO_Request * request, int *error_code);

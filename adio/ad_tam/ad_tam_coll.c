@@ -1,6 +1,7 @@
 /* ad_tam: collective write and read through the engine, or through the driver below. */
 
 #include "ad_tam.h"
+#include "../ad_lustre_pipe/ad_lustre_pipe.h"
 #include "port/comm_mpi.h"
 #include "port/log.h"
 
@@ -54,28 +55,14 @@ static enum cio_switch as_switch(int romio)
         romio == ADIOI_HINT_DISABLE ? CIO_DISABLE : CIO_AUTOMATIC;
 }
 
-static enum cio_domain_kind choose_domain(ADIO_File fd)
-{
-    switch (ADIOI_TAM_File_of(fd)->hints.domain) {
-        case CIO_DOMAIN_HINT_EVEN:
-            return CIO_DOMAIN_EVEN;
-        case CIO_DOMAIN_HINT_ALIGNED:
-            return CIO_DOMAIN_ALIGNED;
-        case CIO_DOMAIN_HINT_CYCLIC:
-            return CIO_DOMAIN_CYCLIC;
-        case CIO_DOMAIN_HINT_GROUP_CYCLIC:
-            return CIO_DOMAIN_GROUP_CYCLIC;
-        default:
-            return fd->hints->striping_unit > 0 ? CIO_DOMAIN_CYCLIC : CIO_DOMAIN_ALIGNED;
-    }
-}
-
 /* A round is a stripe, or two megabytes, but never more than a part of cb_buffer_size. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd)
 {
-    int64_t unit = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : DEFAULT_UNIT;
+    int64_t unit = cio_layout_stripe(&ADIOI_TAM_File_of(fd)->grouping->layout);
     int64_t most = fd->hints->cb_buffer_size / 4;
 
+    if (unit == 0)
+        unit = DEFAULT_UNIT;
     if (unit > most)
         unit = most;
     if (unit > LARGEST_UNIT)
@@ -98,9 +85,9 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     memset(set, 0, sizeof(*set));
     set->tam = layer->forced ? CIO_ENABLE : (enum cio_switch) layer->hints.tam;
     set->node_ranks = ADIOI_TAM_Node_ranks(layer->nodes);
-    set->domain = choose_domain(fd);
+    set->domain = ADIOI_TAM_Domain(fd, &layer->grouping->layout);
     set->unit = ADIOI_TAM_Unit(fd);
-    set->stripe = fd->hints->striping_unit > 0 ? fd->hints->striping_unit : 0;
+    set->layout = &layer->grouping->layout;
     set->memory_limit = layer->hints.memory_limit;
     set->transport = (enum cio_transport) layer->hints.transport;
     set->sieve_write = as_switch(fd->hints->ds_write);
@@ -178,6 +165,48 @@ static void leave(ADIO_File fd, int write, const char *why)
     ADIOI_TAM_Report(fd, &stats, write);
 }
 
+/* The number of a group lock: the same on all ranks, and hardly another file's. */
+static int lock_number(const ADIOI_TAM_File * layer)
+{
+    return (int) (layer->token & 0x3fffffff) + 1;
+}
+
+static int wants_group_lock(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+
+    return layer->hints.group_lock && !layer->unlocked && fd->file_system == ADIO_LUSTRE_PIPE;
+}
+
+/*
+ * Takes a group lock for the time of a collective write, where that was asked for, on every rank
+ * that writes; whether this rank holds one. Either all of them do or none: one without would wait
+ * in its write for the others, who would wait for it in the call. A nonblocking write has no lock,
+ * since a rank that waits in another access for it could not make the write progress.
+ */
+static int lock_group(ADIO_File fd, int writes)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int mine, all;
+
+    if (!wants_group_lock(fd))
+        return 0;
+    mine = !writes || ADIOI_LUSTRE_PIPE_Group_lock(fd, lock_number(layer)) == 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
+    if (all)
+        return writes;
+    if (mine && writes)
+        ADIOI_LUSTRE_PIPE_Group_unlock(fd, lock_number(layer));
+    layer->unlocked = 1;
+    return 0;
+}
+
+static void unlock_group(ADIO_File fd, int locked)
+{
+    if (locked)
+        ADIOI_LUSTRE_PIPE_Group_unlock(fd, lock_number(ADIOI_TAM_File_of(fd)));
+}
+
 /*
  * Serves a call, or says that the driver below must (0). What the file pointer was is restored
  * then, since the driver below moves it itself.
@@ -193,7 +222,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     struct cio_comm *comm;
     struct cio_op *op;
     int64_t moved;
-    int rc;
+    int rc, locked = 0;
 
     if (refusal != NULL) {
         leave(fd, write, refusal);
@@ -202,10 +231,13 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &req);
     req.write = write;
     req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
+    if (write)
+        locked = lock_group(fd, ADIOI_TAM_File_of(fd)->grouping->team->my_aggr >= 0);
     op = ADIOI_TAM_Start(fd, &req, NULL, &comm);
     cio_op_wait(op);
     moved = cio_op_moved(op);
     rc = cio_op_finish(op, &stats);
+    unlock_group(fd, locked);
     cio_comm_destroy(comm);
     ADIOI_TAM_Request_free(&req);
     ADIOI_TAM_Show(fd, &stats);
@@ -225,10 +257,15 @@ void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count c
                                 MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                 ADIO_Status * status, int *error_code)
 {
-    if (!serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code))
-        (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
-                                                                    file_ptr_type, offset, status,
-                                                                    error_code);
+    int locked;
+
+    if (serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code))
+        return;
+    locked = lock_group(fd, fd->is_open);
+    (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
+                                                                file_ptr_type, offset, status,
+                                                                error_code);
+    unlock_group(fd, locked);
 }
 
 void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,

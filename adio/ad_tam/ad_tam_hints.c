@@ -165,6 +165,8 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         take_hints(fd, users_info);
     if (opening || cio_hints_digest(&layer->hints) != before)
         publish(fd);
+    if (opening && users_info != MPI_INFO_NULL)
+        ADIOI_TAM_Take_striping(fd, users_info);
     if (opening)
         return;
     if (!ADIOI_TAM_Agree(fd) && *error_code == MPI_SUCCESS)

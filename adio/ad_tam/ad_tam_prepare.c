@@ -1,6 +1,7 @@
 /* ad_tam: what collective calls on a file share: node map, groups and aggregators, store. */
 
 #include "ad_tam.h"
+#include "../ad_lustre_pipe/ad_lustre_pipe.h"
 #include "adio_cb_config_list.h"
 #include "plan/choose.h"
 #include "port/log.h"
@@ -23,6 +24,8 @@ static uint64_t make_token(void)
 /* What rank 0 tells all others. */
 typedef struct {
     uint64_t token;
+    struct cio_layout layout;
+    int aggregators_given;
     int same;                   /* their hints */
     int error;
     int node_of[];              /* the first time */
@@ -31,13 +34,31 @@ typedef struct {
 static void give_up(ADIO_File fd, int rc);
 
 /* Rank 0 has the processor names from the open. */
-static void map_nodes(ADIO_File fd, int size, news * n)
+static int find_nodes(ADIO_File fd, int size, int *node_of)
 {
     ADIO_cb_name_array names;
 
     ADIOI_cb_gather_name_array(fd->comm, fd->comm, &names);
+    return cio_nodes_from_names((const char *const *) names->names, size, node_of);
+}
+
+static void map_nodes(ADIO_File fd, int size, news * n)
+{
     n->token = make_token();
-    n->error = cio_nodes_from_names((const char *const *) names->names, size, n->node_of);
+    n->error = find_nodes(fd, size, n->node_of);
+}
+
+int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes)
+{
+    int *node_of, size, rc;
+
+    MPI_Comm_size(fd->comm, &size);
+    node_of = ADIOI_Malloc(size * sizeof(int));
+    rc = find_nodes(fd, size, node_of);
+    if (rc == 0)
+        rc = cio_nodes_create(node_of, size, nodes);
+    ADIOI_Free(node_of);
+    return rc;
 }
 
 void ADIOI_TAM_Tell(ADIO_File fd, int *same)
@@ -52,10 +73,16 @@ void ADIOI_TAM_Tell(ADIO_File fd, int *same)
     length = sizeof(*n) + (first ? size * sizeof(int) : 0);
     n = ADIOI_Calloc(1, length);
     n->same = *same;
+    n->aggregators_given = layer->aggregators_given;
+    if (rank == 0)
+        ADIOI_TAM_Find_layout(fd, &n->layout);
     if (first && rank == 0)
         map_nodes(fd, size, n);
     MPI_Bcast(n, (int) length, MPI_BYTE, 0, fd->comm);
     *same = n->same;
+    layer->layout = n->layout;
+    layer->aggregators_given = n->aggregators_given;
+    ADIOI_TAM_Publish_layout(fd, &layer->layout);
     if (first) {
         layer->token = n->token;
         if (n->error == 0)
@@ -93,31 +120,21 @@ static int choose_groups(const ADIOI_TAM_File * layer)
     return c < q ? c : q;
 }
 
-/* With deferred open only ROMIO's own aggregators have the file open. */
-static int choose_aggregators(ADIO_File fd, int *ranks)
+static int make_team(ADIO_File fd, int c, const struct cio_layout *layout, struct cio_team **team)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int n = fd->hints->cb_nodes;
-
-    if (layer->hints.placement != CIO_PLACEMENT_ROMIO && !fd->hints->deferred_open)
-        return cio_global_spread(layer->nodes, n, NULL, ranks);
-    memcpy(ranks, fd->hints->ranklist, n * sizeof(int));
-    return n;
-}
-
-static int make_team(ADIO_File fd, int c, struct cio_team **team)
-{
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int rank, n;
+    int rank, n, rc;
     int *ranks;
 
     MPI_Comm_rank(fd->comm, &rank);
-    ranks = ADIOI_Malloc(fd->hints->cb_nodes * sizeof(int));
-    n = choose_aggregators(fd, ranks);
-    if (n > 0)
-        n = cio_team_create(layer->nodes, rank, c, ranks, n, team);
+    n = ADIOI_TAM_Aggregators(fd, layer->nodes, layout, &ranks);
+    if (n <= 0)
+        return n;
+    rc = cio_team_create(layer->nodes, rank, c, ranks, n, team);
+    if (rc == 0)
+        ADIOI_TAM_Publish_plan(fd, layout, ranks, n);
     ADIOI_Free(ranks);
-    return n;
+    return rc;
 }
 
 /* Joins the group's shared memory, and finds out whether everybody has. */
@@ -138,7 +155,15 @@ static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
     g->segment.shared = !any;
 }
 
-/* Groups for the hints as they are now. */
+static int is_current(const ADIOI_TAM_File * layer, uint64_t digest)
+{
+    const ADIOI_TAM_Grouping *g = layer->grouping;
+
+    return g != NULL && g->digest == digest &&
+        memcmp(&g->layout, &layer->layout, sizeof(g->layout)) == 0;
+}
+
+/* Groups for the hints and the layout as they are now. */
 static int make_grouping(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
@@ -146,11 +171,12 @@ static int make_grouping(ADIO_File fd)
     ADIOI_TAM_Grouping *g;
     int rc;
 
-    if (layer->grouping != NULL && layer->grouping->digest == digest)
+    if (is_current(layer, digest))
         return 0;
     g = ADIOI_Calloc(1, sizeof(*g));
+    g->layout = layer->layout;
     g->per_node = choose_groups(layer);
-    rc = make_team(fd, g->per_node, &g->team);
+    rc = make_team(fd, g->per_node, &g->layout, &g->team);
     if (rc != 0) {
         ADIOI_Free(g);
         return rc;
@@ -205,4 +231,6 @@ void ADIOI_TAM_Release(ADIO_File fd)
     }
     cio_store_destroy(layer->store);
     cio_nodes_destroy(layer->nodes);
+    if (fd->file_system == ADIO_LUSTRE_PIPE)
+        ADIOI_LUSTRE_PIPE_Forget(fd);
 }

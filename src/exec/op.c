@@ -207,7 +207,8 @@ static int plan_rounds(struct cio_op *op)
                                    .naggr = op->env.team->naggr,
                                    .stripe = op->set.stripe,
                                    .stripe_count = op->set.stripe_count,
-                                   .unit = op->set.unit};
+                                   .unit = op->set.unit,
+                                   .layout = op->set.layout};
     struct cio_domains d;
     int rc = cio_domains_init(&spec, &d);
 

@@ -73,6 +73,8 @@ struct cio_settings {
     int64_t unit;         /* bytes of one round, */
     int64_t stripe;       /* of one stripe; 0: unknown, */
     int64_t stripe_count; /* 0: unknown */
+    /* instead of the two, unless NULL; the caller's, and alive until the operation is finished */
+    const struct cio_layout *layout;
     int64_t buffer;       /* most bytes of an aggregator for all its buffers; 0: no limit */
     int depth;            /* rounds that it serves at once, if they fit; 0: as many as do */
     int64_t message;      /* most data in one message; 0: a good choice */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,4 +282,35 @@ int cio_global_spread(const struct cio_nodes *nodes, int naggr, const int *socke
     deal((struct groups){nodes->nnodes, w.first}, w.picked, w.quota, naggr, w.turn, ranks);
     free(w.seats);
     return naggr;
+}
+
+static int run_length(const int *ranks, int n)
+{
+    int i = 1;
+
+    while (i < n && ranks[i] - 1 == ranks[i - 1])
+        i++;
+    return i;
+}
+
+void cio_ranks_text(const int *ranks, int n, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < n;) {
+        int run = run_length(ranks + i, n - i);
+        const char *comma = i > 0 ? "," : "";
+
+        if (size - used < 56) {
+            snprintf(out + used, size - used, "%s... (%d in all)", comma, n);
+            return;
+        }
+        if (run < 3)
+            run = 1;
+        used += (size_t)(run == 1 ? snprintf(out + used, size - used, "%s%d", comma, ranks[i])
+                                  : snprintf(out + used, size - used, "%s%d-%d", comma, ranks[i],
+                                             ranks[i + run - 1]));
+        i += run;
+    }
 }

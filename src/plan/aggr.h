@@ -7,6 +7,8 @@
 #ifndef CIO_PLAN_AGGR_H
 #define CIO_PLAN_AGGR_H
 
+#include <stddef.h>
+
 /*
  * Local rank of local aggregator i, of c among q >= 1 ranks (the TAM paper, 3.1): groups of
  * ceil(q/c) ranks first, of floor(q/c) then, each led by its lowest. c is clamped to 1..q;
@@ -60,5 +62,12 @@ static inline int cio_nodes_count(const struct cio_nodes *nodes, int node)
  * Returns their number, or -EINVAL (naggr < 1), -ENOMEM. ranks has room for naggr.
  */
 int cio_global_spread(const struct cio_nodes *nodes, int naggr, const int *socket_of, int *ranks);
+
+/*
+ * Ranks in their order as "0,64,8-11": runs of three and more that rise by one are ranges. Ends
+ * with
+ * ",... (N in all)" if it does not fit into size bytes, of which there are at least 64.
+ */
+void cio_ranks_text(const int *ranks, int n, char *out, size_t size);
 
 #endif

@@ -46,3 +46,27 @@ int cio_choose_groups(int q)
 {
     return q > GROUP ? (q + GROUP - 1) / GROUP : 1;
 }
+
+static int largest_divisor(int n, int limit)
+{
+    while (n % limit != 0)
+        limit--;
+    return limit;
+}
+
+int cio_choose_aggregators(const struct cio_layout *layout, int usual, int limit)
+{
+    int targets = cio_layout_targets(layout);
+    int busiest, even, balanced;
+
+    if (targets == 0)
+        return usual;
+    if (targets <= usual)
+        return usual / targets * targets;
+    if (targets <= limit)
+        return targets;
+    busiest = (targets + limit - 1) / limit;
+    balanced = (targets + busiest - 1) / busiest;
+    even = largest_divisor(targets, limit);
+    return 2 * even <= balanced ? balanced : even;
+}

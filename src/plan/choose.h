@@ -1,6 +1,7 @@
 /*
  * Whether two-layer aggregation is worth its cost for one call, from counts that all ranks have
- * after one reduction; every rank comes to the same answer. And how many groups a node gets.
+ * after one reduction; every rank comes to the same answer. And how many groups a node gets, and a
+ * file aggregators.
  */
 #ifndef CIO_PLAN_CHOOSE_H
 #define CIO_PLAN_CHOOSE_H
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #include "plan/hints.h"
+#include "plan/layout.h"
 
 struct cio_totals {
     int64_t lo, hi;   /* file range that anybody touches */
@@ -27,5 +29,17 @@ struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam);
 
 /* Local aggregators on a node of q ranks, where the hint says `auto`. */
 int cio_choose_groups(int q);
+
+/*
+ * Global aggregators of a file, where the user names no number. `usual`: what it would be without a
+ * layout (one for each node); `limit`: ranks; 1 <= usual <= limit.
+ *
+ * C is the layout's largest number of targets. The result is C if there are as many ranks, or the
+ * largest multiple of C that is not above `usual`. With fewer ranks it is the largest divisor of C
+ * among them, so that all have the same work, and each target one writer; unless that divisor is at
+ * most half of the least number that has as much to do for the busiest as `limit` ranks would
+ * (C prime): then that number. C unknown: `usual`.
+ */
+int cio_choose_aggregators(const struct cio_layout *layout, int usual, int limit);
 
 #endif

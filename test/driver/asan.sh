@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The programs of this folder with a preload library that AddressSanitizer watches. Sourced by run.
 #
-# Any error is a failure; of leaks, only those with ADIOI_TAM or cio_ in their stack: MPICH's own are
+# Any error is a failure; of leaks, only those with ADIOI_TAM, ADIOI_LUSTRE_PIPE or cio_ in their stack: MPICH's own are
 # not ours.
 
 asan_environment=()
@@ -15,7 +15,7 @@ prepare_asan() {
 
 # Leaks are blocks of lines, divided by empty ones.
 our_leaks() {
-    cat "$scratch"/asan.log.* 2>/dev/null | awk -v RS= '/ leak of / && /ADIOI_TAM|cio_/'
+    cat "$scratch"/asan.log.* 2>/dev/null | awk -v RS= '/ leak of / && /ADIOI_TAM|ADIOI_LUSTRE_PIPE|cio_/'
 }
 
 clean() { # HINTS PROGRAM ARGUMENTS...
@@ -58,9 +58,19 @@ cb_buffer_size 16384
 romio_tam_stats $scratch/stats" stats "$scratch/files/file"
     test_case asan.choices clean '' choices "$scratch/files/file"
     test_case asan.eof clean 'romio_tam enable' eof "$scratch/files/file"
+    test_case asan.lustre clean_lustre romio_lustre_group_lock=enable
+    test_case asan.lustre.created clean_lustre striping_factor=3 striping_unit=65536 romio_lustre_overstriping=2 start_iodevice=1
+    FAKE_LUSTRE_FAIL=llapi_layout_stripe_count_get=5 test_case asan.lustre.fails clean_lustre romio_lustre_group_lock=enable
+    FAKE_LUSTRE_FAIL=set=5 test_case asan.lustre.creation_fails clean_lustre striping_factor=3 romio_lustre_overstriping=2
     for transport in shm p2p; do
         test_case "asan.data.$transport" clean_data 3/11 $transport
     done
+}
+
+# On a layout of five components, unless the file is to be created.
+clean_lustre() { # HINT...
+    case " $*" in *striping_factor*) ;; *) five_components >"$file.layout"; : >"$file" ;; esac
+    with_library "$scratch/fake.so" clean '' striped "lustre_pipe:$file" "${blocks[@]}" "${enabled[@]}" "$@"
 }
 
 asan_full_disk() {

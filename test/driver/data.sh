@@ -51,6 +51,12 @@ romio_tam_aggrs_per_node $aggrs"
             test_case "eof.$layout.$transport" counts_to_the_end $layout $transport
         done
         next_part
+        test_case "data.$layout.striped" compare_data $layout 'romio_tam enable
+cb_buffer_size 65536
+striping_unit 8192
+striping_factor 3
+romio_lustre_overstriping 2'
+        next_part
         test_case "data.$layout.default" compare_data $layout ''
         test_case "data.$layout.disable" compare_data $layout 'romio_tam disable'
     done

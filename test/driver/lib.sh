@@ -8,7 +8,7 @@ passed=0
 failed=0
 skipped=0
 only='*'
-programs='info io_errors two_files many_open delete data eof stats choices'
+programs='info io_errors two_files many_open delete data eof stats choices striped'
 TIMEOUT=25
 
 make_scratch() {
@@ -22,7 +22,7 @@ compile_all() {
     for side in ours stock; do
         mkdir -p "$scratch/$side"
         for name in $programs; do
-            "${mpi[$side]}/bin/mpicc" -std=gnu11 -Wall -g -o "$scratch/$side/$name" "$here/$name.c" || die "cannot compile $name.c"
+            "${mpi[$side]}/bin/mpicc" -std=gnu11 -Wall -g -rdynamic -o "$scratch/$side/$name" "$here/$name.c" -ldl || die "cannot compile $name.c"
         done
         "${mpi[$side]}/bin/mpicc" -std=gnu11 -Wall -g -o "$scratch/$side/shared_pointer" \
             "$top/test/preload/shared_pointer.c" || die "cannot compile shared_pointer.c"

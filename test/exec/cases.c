@@ -149,6 +149,32 @@ static void make_request(struct test_case *c, uint64_t *rnd, int r, int64_t disp
     c->span = cio_max64(c->span, disp + cio_cursor_offset(&cur) + 1);
 }
 
+/* In every other case a layout, of up to five components that begin within what is accessed. */
+static void make_layout(struct test_case *c, uint64_t seed)
+{
+    uint64_t rnd = seed ^ 0x6c61796f7574u;
+    int n = (int)check_between(&rnd, 1, 5);
+    int64_t at = 0, first = case_first(c), width = c->span - first;
+
+    if (check_between(&rnd, 0, 1) == 0)
+        return;
+    cio_layout_init(&c->layout);
+    for (int i = 0; i < n; i++) {
+        int targets = (int)check_between(&rnd, 0, 13);
+        int64_t end = (i == 0 ? first : at) + check_between(&rnd, 1, 1 + width / n);
+        struct cio_component part = {.start = at,
+                                     .end = end,
+                                     .stripe = check_between(&rnd, 1, 1 + width / 8),
+                                     .count = targets * (int)check_between(&rnd, 1, 2),
+                                     .targets = targets};
+
+        if (cio_layout_add(&c->layout, &part) != NULL)
+            abort();
+        at = end;
+    }
+    c->world.settings.layout = &c->layout;
+}
+
 void case_create(struct test_case *c, uint64_t seed, int overlap)
 {
     uint64_t rnd = seed;
@@ -183,6 +209,7 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
         if (c->file[r] != NULL && check_between(&rnd, 0, 5) != 0)
             make_request(c, &rnd, r, disp);
     }
+    make_layout(c, seed);
 }
 
 void case_destroy(struct test_case *c)
@@ -326,13 +353,15 @@ int64_t case_wrong_buffers(struct test_case *c)
 void case_print(const struct test_case *c, const char *what, uint64_t seed)
 {
     const struct cio_settings *s = &c->world.settings;
+    char layout[CIO_LAYOUT_TEXT_MAX];
 
+    cio_layout_text(&c->layout, layout, sizeof(layout));
     printf("%s: seed %llu: %d ranks, %d nodes, %d leaders, %d aggregators, domain %d, unit %lld, "
            "stripe %lld x %lld, limit %lld, transport %d, merge %d, message %lld, depth %d, "
-           "buffer %lld, slow %d\n",
+           "buffer %lld, slow %d, layout %s\n",
            what, (unsigned long long)seed, c->world.size, c->world.nodes->nnodes,
            c->world.team[0]->nleaders, c->world.naggr, s->domain, (long long)s->unit,
            (long long)s->stripe, (long long)s->stripe_count, (long long)s->memory_limit,
            s->transport, s->merge, (long long)s->message, s->depth, (long long)s->buffer,
-           c->world.slow != 0);
+           c->world.slow != 0, layout);
 }

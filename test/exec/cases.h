@@ -12,6 +12,7 @@ struct test_case {
     int64_t *buf_size;             /* of that many bytes, */
     int64_t *buf_base;             /* whose byte 0 of the memory type lies here */
     int64_t span;                  /* all offsets are below this */
+    struct cio_layout layout;      /* which the settings name in every other case */
 };
 
 /* `overlap`: ranks may touch the same bytes. */

@@ -183,6 +183,29 @@ static void test_many_names(void)
     free(node_of);
 }
 
+static void text_is(const int *ranks, int n, size_t size, const char *expected)
+{
+    char text[256];
+
+    memset(text, 'x', sizeof(text));
+    cio_ranks_text(ranks, n, text, size);
+    if (!CHECK(strcmp(text, expected) == 0))
+        fprintf(stderr, "\"%s\" instead of \"%s\"\n", text, expected);
+    CHECK(text[size] == 'x');
+}
+
+static void test_ranks_text(void)
+{
+    static const int some[] = {0, 64, 8, 9, 10, 11, 3, 4, 2, 1, 0};
+    static const int far[] = {0x7fffffff, 0x7ffffffe, 0x7fffffff, 0x7ffffffd, 0x7fffffff};
+
+    text_is(some, 0, 200, "");
+    text_is(some, 1, 200, "0");
+    text_is(some, 11, 200, "0,64,8-11,3,4,2,1,0");
+    text_is(some + 2, 4, 64, "8-11");
+    text_is(far, 5, 64, "2147483647,... (5 in all)");
+}
+
 int main(void)
 {
     uint64_t rng = check_seed();
@@ -193,6 +216,7 @@ int main(void)
     test_uneven_nodes();
     test_nodes();
     test_many_names();
+    test_ranks_text();
     for (int i = 0; i < 3000; i++)
         test_random_spread(&rng);
     return check_done("test_aggr");

@@ -15,6 +15,64 @@ static int is_served(const struct cio_totals *t, enum cio_switch tam)
     return choice.tam;
 }
 
+static int aggregators(int targets, int usual, int limit)
+{
+    struct cio_hinted_stripes hints = {.stripe = 1 << 20, .targets = targets, .over = 1};
+    struct cio_layout layout;
+
+    cio_layout_from_hints(&hints, &layout);
+    return cio_choose_aggregators(&layout, usual, limit);
+}
+
+static int is_prime(int n)
+{
+    for (int i = 2; i * i <= n; i++)
+        if (n % i == 0)
+            return 0;
+    return n > 1;
+}
+
+/* What is promised of every small case. */
+static void test_all_aggregators(void)
+{
+    for (int targets = 1; targets <= 64; targets++)
+        for (int limit = 1; limit <= 80; limit++)
+            for (int usual = 1; usual <= limit; usual++) {
+                int a = aggregators(targets, usual, limit);
+
+                CHECK(a >= 1 && a <= limit);
+                if (targets <= limit) /* a multiple, and no further one fits */
+                    CHECK(a % targets == 0 && (a == targets || a + targets > usual));
+                if (targets > limit && !(targets % a == 0)) /* as busy as with all ranks */
+                    CHECK((targets + a - 1) / a == (targets + limit - 1) / limit);
+                if (targets > limit && limit > 1 && is_prime(targets))
+                    CHECK(a > limit / 2);
+            }
+}
+
+static void test_aggregators(void)
+{
+    struct cio_layout pfl;
+
+    CHECK(aggregators(0, 5, 40) == 5); /* unknown */
+    CHECK(aggregators(8, 2, 64) == 8);
+    CHECK(aggregators(8, 8, 64) == 8);
+    CHECK(aggregators(8, 20, 64) == 16);
+    CHECK(aggregators(1, 20, 64) == 20);
+    CHECK(aggregators(7, 1, 7) == 7);
+    CHECK(aggregators(12, 1, 8) == 6);
+    CHECK(aggregators(9, 1, 8) == 3);
+    CHECK(aggregators(7, 1, 3) == 3);   /* prime: not 1, but 3, 2 and 2 */
+    CHECK(aggregators(13, 1, 12) == 7); /* nobody has more than 2 with 12 either */
+    CHECK(aggregators(26, 1, 12) == 9); /* and not 2 */
+    CHECK(aggregators(1999, 4, 64) == 63);
+    cio_layout_init(&pfl);
+    CHECK(cio_layout_add(&pfl, &(struct cio_component){0, 10, 5, 1, 1}) == NULL);
+    CHECK(cio_layout_add(&pfl, &(struct cio_component){10, 20, 5, 24, 6}) == NULL);
+    CHECK(cio_layout_add(&pfl, &(struct cio_component){20, 30, 5, 4, 4}) == NULL);
+    CHECK(cio_choose_aggregators(&pfl, 2, 64) == 6); /* targets, not stripes */
+}
+
 int main(void)
 {
     /* 4 ranks that interleave pieces of 64 bytes over the same megabyte */
@@ -49,5 +107,7 @@ int main(void)
     CHECK(cio_choose_groups(8) == 1);
     CHECK(cio_choose_groups(9) == 2);
     CHECK(cio_choose_groups(64) == 8);
+    test_aggregators();
+    test_all_aggregators();
     return check_done("choose");
 }

@@ -1,0 +1,339 @@
+# shellcheck shell=bash
+# Striped files through the stand-in for liblustreapi (test/lustre) or by hints. Sourced by run.
+
+# Blocks of 1000 bytes from each of 4 ranks, 5 million in all: nothing is aligned to anything.
+blocks=(1000 1250)
+enabled=(romio_tam=enable cb_pipeline_io=blocking)
+
+compile_lustre() {
+    cc -std=gnu11 -Wall -Wextra -Werror -shared -fPIC -o "$scratch/fake.so" "$top/test/lustre/fake_lustreapi.c" ||
+        die "cannot compile fake_lustreapi.c"
+    echo 'int llapi_layout_alloc;' | cc -x c -shared -fPIC -o "$scratch/empty.so" - || die "cannot compile an empty library"
+}
+
+# A library as it would be found on Lustre; anything else comes from the caller's environment.
+with_library() { # LIBRARY COMMAND...
+    local library=$1
+    shift
+    TAMIO_LUSTREAPI=$library TAMIO_LUSTRE_ASSUME=1 "$@"
+}
+
+# Runs striped on lustre_pipe:$file with our own hints; output and errors are kept.
+striped() { # LIBRARY HINT...
+    local library=$1
+    shift
+    with_library "$library" launch "${side:-ours}" 4 '' striped "lustre_pipe:$file" "${blocks[@]}" "${enabled[@]}" "$@" \
+        >"$scratch/o" 2>"$scratch/e"
+    local status=$?
+    [ $status -eq 0 ] || { cat "$scratch/o" "$scratch/e"; return $status; }
+}
+
+info_is() { # NAME VALUE
+    has_line "$scratch/o" "info $1=$2"
+}
+
+silent() {
+    [ ! -s "$scratch/e" ] || { echo "unexpected:"; cat "$scratch/e"; return 1; }
+}
+
+says() { # TEXT: a line of the errors begins so, after the file's name
+    grep -qF "tamio: file $file: $1" "$scratch/e" || { echo "nothing says \"$1\":"; cat "$scratch/e"; return 1; }
+}
+
+# ---- creation ----
+
+created() { # LAYOUT-LINE LAYOUT-TEXT HINT...
+    local line=$1 text=$2
+    shift 2
+    striped "$scratch/fake.so" "$@" && silent || return
+    has_line "$file.layout" "component $line" && info_is tamio_layout_source lustre && info_is tamio_layout "$text"
+}
+
+existing_file_keeps_layout() {
+    printf 'mirrors 1\ncomponent 0 -1 131072 2 0 0 5 6\n' >"$file.layout"
+    : >"$file"
+    created '0 -1 131072 2 0 0 5 6' 0-eof:128Kx2 striping_unit=65536 striping_factor=3 &&
+        info_is striping_unit 131072 && info_is striping_factor 2
+}
+
+# Without creation: no hint about striping, and the file system's own default.
+nothing_asked() {
+    striped "$scratch/fake.so" || return
+    [ ! -e "$file.layout" ] && says "its striping is not known, hints are used: it has no layout yet" &&
+        info_is tamio_layout_source none && info_is tamio_domain aligned
+}
+
+creation_fails() { # FUNCTION
+    FAKE_LUSTRE_FAIL=$1=5 striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 start_iodevice=1 \
+        romio_lustre_overstriping=2 || return
+    says "it is created without the striping asked for (striping_unit 65536, striping_factor 3, start_iodevice 1, overstriping 2): llapi_" ||
+        return
+    [ "$1" = set ] || grep -q ": $1: " "$scratch/e" || { cat "$scratch/e"; return 1; }
+    [ ! -e "$file.layout" ] && info_is tamio_layout_source hints && info_is tamio_layout 0-eof:64Kx6/3
+}
+
+bad_unit() {
+    striped "$scratch/fake.so" striping_unit=1000 striping_factor=3 || return
+    says 'it is created without the striping asked for (striping_unit 1000,' &&
+        grep -q 'llapi_layout_stripe_size_set: Invalid argument' "$scratch/e" && info_is tamio_layout 0-eof:1000x3
+}
+
+# ---- discovery ----
+
+# Five components: of 1, 2, 3, 7 (prime) and 4 OSTs with two stripes on each.
+five_components() {
+    cat <<'END'
+mirrors 1
+component 0 131072 65536 1 0 0x10 0
+component 131072 524288 65536 2 0 0x10 1 2
+component 524288 1310720 131072 3 0 0x10 3 4 5
+component 1310720 3145728 65536 7 0 0x10 0 1 2 3 4 5 6
+component 3145728 -1 262144 8 4 0x10 0 2 4 6 0 2 4 6
+END
+}
+five_text=0-128K:64Kx1,128K-512K:64Kx2,512K-1280K:128Kx3,1280K-3M:64Kx7,3M-eof:256Kx8/4
+
+found() { # TEXT HINT... < LAYOUT
+    local text=$1
+    shift
+    cat >"$file.layout"
+    : >"$file"
+    striped "$scratch/fake.so" "$@" && silent && info_is tamio_layout_source lustre && info_is tamio_layout "$text"
+}
+
+five() { # AGGREGATORS HINT...
+    local aggregators=$1
+    shift
+    five_components | found "$five_text" "$@" && info_is tamio_aggregators "$aggregators" &&
+        info_is striping_unit 262144 && info_is striping_factor 4
+}
+
+# Who wrote what in the five components, with 4 ranks that all aggregate: 1, 2, 3, 4 and 4 in turn.
+five_writers() {
+    five 0-3 && info_is tamio_domain cyclic && has_line "$scratch/o" "writers: \
+0.0:0 1.0:1 1.1:2 2.0:3 2.1:0 2.2:1 3.0:2 3.1:3 3.2:0 3.3:1 3.4:2 3.5:3 3.6:0 4.0:2 4.1:3 4.2:0 4.3:1"
+}
+
+# The beginning on the metadata server; room to grow into; objects that do not exist yet, of all OSTs.
+special_components() {
+    found 0-64K:64Kx1,64K-1M:64Kx2,1M-2M:64Kx6,2M-eof:128Kx? <<'END'
+mirrors 1
+component 0 65536 65536 0 2 0x10
+component 65536 524288 65536 2 0 0x10 3 4
+component 524288 1048576 1 2 0 0x40
+component 1048576 2097152 65536 6 4 0
+component 2097152 -1 131072 0x1000000000000003 0 0
+END
+}
+
+# Objects in no order that could be known by two numbers.
+irregular() {
+    found 0-eof:64Kx6 <<<'component 0 -1 65536 6 4 0x10 0 1 0 1 1 0'
+}
+
+refused() { # REASON < LAYOUT
+    cat >"$file.layout"
+    : >"$file"
+    striped "$scratch/fake.so" striping_unit=131072 striping_factor=2 &&
+        says "its striping is not known, hints are used: $1" && info_is tamio_layout_source hints && info_is tamio_layout 0-eof:128Kx2
+}
+
+many_components() {
+    local i
+    for i in $(seq 0 32); do echo "component $((i * 65536)) $(((i + 1) * 65536)) 65536 1 0 0x10 0"; done
+}
+
+discovery_fails() { # FUNCTION
+    five_components >"$file.layout"
+    : >"$file"
+    FAKE_LUSTRE_FAIL=$1=5 striped "$scratch/fake.so" striping_unit=131072 striping_factor=2 &&
+        says "its striping is not known, hints are used: $1: Input/output error" && info_is tamio_layout 0-eof:128Kx2
+}
+
+# ---- without a library ----
+
+library_missing() {
+    striped "$scratch/none.so" striping_unit=131072 striping_factor=2 || return
+    says "it is created without the striping asked for: cannot load liblustreapi: $scratch/none.so:" &&
+        says "its striping is not known, hints are used: cannot load liblustreapi: $scratch/none.so:" &&
+        info_is tamio_layout_source hints && info_is tamio_layout 0-eof:128Kx2
+}
+
+library_too_old() {
+    striped "$scratch/empty.so" striping_unit=131072 striping_factor=2 &&
+        says "its striping is not known, hints are used: liblustreapi has no llapi_layout_get_by_fd" &&
+        info_is tamio_layout 0-eof:128Kx2
+}
+
+# The library is there, the file system is another one: it must not be asked to create anything.
+not_on_lustre() { # PREFIX
+    five_components >"$file.layout"
+    FAKE_LUSTRE_LOG=$scratch/lock.log TAMIO_LUSTREAPI=$scratch/fake.so launch ours 4 '' striped "$1$file" "${blocks[@]}" \
+        "${enabled[@]}" striping_unit=131072 striping_factor=3 >"$scratch/o" 2>"$scratch/e" || { cat "$scratch/o" "$scratch/e"; return 1; }
+    [ ! -e "$scratch/lock.log" ] && silent && info_is tamio_layout_source hints && info_is tamio_layout 0-eof:128Kx3 &&
+        has_line "$scratch/o" 'writers: 0.0:0 0.1:2 0.2:3'
+}
+
+same_everywhere() { # HINT... : lustre_pipe: with the stand-in and any driver with hints have the same writers
+    created "$@" || return
+    grep '^writers' "$scratch/o" >"$scratch/a"
+    rm -f "$file" "$file.layout"
+    shift 2
+    launch ours 4 '' striped "$file" "${blocks[@]}" "${enabled[@]}" "$@" >"$scratch/o" || return
+    grep '^writers' "$scratch/o" >"$scratch/b"
+    [ -s "$scratch/a" ] && equal "$scratch/a" "$scratch/b"
+}
+
+bad_factor() {
+    launch ours 4 '' striped "$file" "${blocks[@]}" "${enabled[@]}" striping_unit=131072 striping_factor=many \
+        >"$scratch/o" 2>"$scratch/e" || return
+    says 'hint striping_factor: value "many" ignored, expected a number' && info_is tamio_layout '0-eof:128Kx?'
+}
+
+# ---- group locks ----
+
+count_lines() { grep -c "^$1 " "$scratch/lock.log"; }
+
+# So many processes lock and unlock, with one number, an empty file before and a complete one after.
+locked() { # PROCESSES HINT...
+    local processes=$1
+    shift
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
+        romio_lustre_group_lock=enable "$@" && silent || return
+    [ "$(count_lines lock)" -eq "$processes" ] && [ "$(count_lines unlock)" -eq "$processes" ] &&
+        [ "$(awk '/lock/ { print $2 }' "$scratch/lock.log" | sort -u | wc -l)" -eq "$processes" ] &&
+        [ "$(awk '/lock/ { print $3 }' "$scratch/lock.log" | sort -u | wc -l)" -eq 1 ] &&
+        [ "$(awk '/^lock/ { print $4 }' "$scratch/lock.log" | sort -u)" = 0 ] &&
+        [ "$(awk '/^unlock/ { print $4 }' "$scratch/lock.log" | sort -n | tail -n 1)" -eq 5000000 ] ||
+        { cat "$scratch/lock.log"; return 1; }
+}
+
+not_locked() {
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 && silent || return
+    [ "$(count_lines lock)" -eq 0 ] && [ "$(count_lines create)" -eq 1 ]
+}
+
+lock_fails() {
+    FAKE_LUSTRE_FAIL=llapi_group_lock=25 striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
+        romio_lustre_group_lock=enable && says 'it is written without a group lock: llapi_group_lock: Inappropriate ioctl'
+}
+
+unlock_fails() {
+    FAKE_LUSTRE_FAIL=llapi_group_unlock=22 striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
+        romio_lustre_group_lock=enable && says 'its group lock is kept until it is closed: llapi_group_unlock: Invalid argument'
+}
+
+# One aggregator gets no lock: the others give theirs back, since it would wait for them for ever.
+lock_fails_on_one() {
+    # shellcheck disable=SC2016 # expanded by the rank
+    printf '#!/bin/sh\n[ "$PMI_RANK" != 2 ] || export FAKE_LUSTRE_FAIL=llapi_group_lock=12\nexec "%s" "$@"\n' \
+        "$scratch/ours/striped" >"$scratch/ours/one_fails"
+    chmod +x "$scratch/ours/one_fails"
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log with_library "$scratch/fake.so" launch ours 4 '' one_fails "lustre_pipe:$file" "${blocks[@]}" \
+        "${enabled[@]}" striping_unit=65536 striping_factor=3 romio_lustre_group_lock=enable >"$scratch/o" 2>"$scratch/e" ||
+        { cat "$scratch/o" "$scratch/e"; return 1; }
+    says 'it is written without a group lock: llapi_group_lock: Cannot allocate memory' &&
+        [ "$(count_lines lock)" -eq 2 ] && [ "$(count_lines unlock)" -eq 2 ] &&
+        [ "$(awk '/^unlock/ { print $4 }' "$scratch/lock.log" | sort -u)" = 0 ]
+}
+
+# ---- what is told ----
+
+printed_hints() {
+    five_components >"$file.layout"
+    : >"$file"
+    ROMIO_PRINT_HINTS=1 striped "$scratch/fake.so" || return
+    sed -n 's/^key = \([^ ]*\) *value = \(.*[^ ]\) *$/info \1=\2/p' "$scratch/o" >"$scratch/printed"
+    mv "$scratch/printed" "$scratch/o"
+    info_is tamio_layout_source lustre && info_is tamio_layout "$five_text" && info_is tamio_domain cyclic &&
+        info_is tamio_aggregators 0-3 && info_is striping_unit 262144 && info_is striping_factor 4
+}
+
+# All ranks know the numbers when the file is open, and everything once hints have been agreed on.
+told_to_all() {
+    five_components >"$file.layout"
+    : >"$file"
+    with_library "$scratch/fake.so" launch ours 4 '' info "lustre_pipe:$file" 'view:*:romio_tam=enable' >"$scratch/o" || return
+    has_line "$scratch/o" 'as rank 0: yes yes yes yes' && has_line "$scratch/o" "hint tamio_layout=$five_text" &&
+        has_line "$scratch/o" 'hint tamio_aggregators=0-3' && has_line "$scratch/o" 'hint striping_unit=262144'
+}
+
+hints_after_open() {
+    launch ours 4 '' info "$file" 'open:*:striping_unit=65536' 'open:*:romio_tam=enable' 'view:*:striping_unit=131072' \
+        'info:*:cb_domain=even' >"$scratch/o" || return
+    has_line "$scratch/o" 'as rank 0: yes yes yes yes' && has_line "$scratch/o" 'hint tamio_layout=0-eof:128Kx?' &&
+        has_line "$scratch/o" 'hint tamio_domain=even'
+}
+
+test_lustre_creation() {
+    local f
+    test_case lustre.created created '0 -1 65536 3 0 0 0 1 2' 0-eof:64Kx3 striping_unit=65536 striping_factor=3
+    test_case lustre.created.start created '0 -1 65536 3 0 0 4 5 6' 0-eof:64Kx3 striping_unit=65536 striping_factor=3 start_iodevice=4
+    test_case lustre.created.stock_name created '0 -1 65536 1 0 0 4' 0-eof:64Kx1 striping_unit=65536 romio_lustre_start_iodevice=4
+    test_case lustre.created.all created '0 -1 131072 8 0 0 0 1 2 3 4 5 6 7' 0-eof:128Kx8 striping_unit=131072 striping_factor=-1
+    test_case lustre.created.too_many created '0 -1 65536 8 0 0 0 1 2 3 4 5 6 7' 0-eof:64Kx8 striping_unit=65536 striping_factor=50
+    test_case lustre.created.over created '0 -1 65536 6 4 0 1 2 1 2 1 2' 0-eof:64Kx6/2 striping_unit=65536 striping_factor=2 \
+        romio_lustre_overstriping=3 start_iodevice=1
+    test_case lustre.created.over.free created '0 -1 65536 6 4 0 0 1 2 3 4 5' 0-eof:64Kx6 striping_unit=65536 striping_factor=2 \
+        romio_lustre_overstriping=3
+    test_case lustre.created.over.all created '0 -1 65536 16 4 0 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7' 0-eof:64Kx16/8 striping_unit=65536 \
+        striping_factor=-1 romio_lustre_overstriping=2
+    test_case lustre.existing existing_file_keeps_layout
+    test_case lustre.nothing_asked nothing_asked
+    test_case lustre.bad_unit bad_unit
+    for f in llapi_layout_alloc llapi_layout_stripe_size_set llapi_layout_stripe_count_set llapi_layout_pattern_set \
+        llapi_layout_ost_index_set llapi_layout_file_create set; do
+        test_case "lustre.creation_fails.$f" creation_fails $f
+    done
+}
+
+test_lustre_discovery() {
+    local f kind
+    test_case lustre.five five_writers
+    for kind in even aligned cyclic group-cyclic; do
+        test_case "lustre.five.$kind" five 0-3 cb_domain=$kind
+        test_case "lustre.five.$kind.3" five 0,2,3 cb_domain=$kind cb_nodes=3
+    done
+    test_case lustre.five.small_buffer five 0,2 cb_nodes=2 cb_buffer_size=65536
+    test_case lustre.five.config_list five 0,2 cb_nodes=3 'cb_config_list=*:2'
+    test_case lustre.five.romios_own five 0 cb_placement=romio
+    test_case lustre.special special_components
+    test_case lustre.irregular irregular
+    test_case lustre.refused.mirrored refused 'it is mirrored' <<<$'mirrors 2\ncomponent 0 -1 65536 1 0 0 0'
+    test_case lustre.refused.released refused 'it is released: its data is in an archive' <<<'component 0 -1 65536 1 0x80000001 0 0'
+    test_case lustre.refused.foreign refused 'it is foreign: its data is not on OSTs' <<<'component 0 -1 65536 1 8 0 0'
+    test_case lustre.refused.pattern refused 'its pattern 0x800 is not known here' <<<'component 0 -1 65536 1 0x800 0 0'
+    test_case lustre.refused.gap refused 'there is a gap between components' \
+        <<<$'component 0 65536 65536 1 0 0 0\ncomponent 131072 -1 65536 1 0 0 0'
+    test_case lustre.refused.many refused 'it has too many components' < <(many_components)
+    for f in llapi_layout_get_by_fd llapi_layout_mirror_count_get llapi_layout_comp_use llapi_layout_comp_extent_get \
+        llapi_layout_comp_flags_get llapi_layout_pattern_get llapi_layout_stripe_size_get llapi_layout_stripe_count_get \
+        llapi_layout_ost_index_get; do
+        test_case "lustre.discovery_fails.$f" discovery_fails $f
+    done
+}
+
+test_lustre() {
+    compile_lustre
+    TIMEOUT=40
+    test_lustre_creation
+    test_lustre_discovery
+    test_case lustre.library_missing library_missing
+    test_case lustre.library_too_old library_too_old
+    test_case lustre.not_on_lustre not_on_lustre lustre_pipe:
+    test_case lustre.other_driver not_on_lustre ''
+    test_case lustre.same_everywhere same_everywhere '0 -1 65536 7 0 0 0 1 2 3 4 5 6' 0-eof:64Kx7 striping_unit=65536 striping_factor=7
+    test_case lustre.bad_factor bad_factor
+    test_case lustre.lock.served locked 3
+    test_case lustre.lock.below locked 4 romio_tam=disable romio_cb_write=disable
+    test_case lustre.lock.none not_locked
+    test_case lustre.lock.fails lock_fails
+    test_case lustre.lock.unlock_fails unlock_fails
+    test_case lustre.lock.fails_on_one lock_fails_on_one
+    test_case lustre.printed_hints printed_hints
+    test_case lustre.told_to_all told_to_all
+    test_case lustre.hints_after_open hints_after_open
+}
