@@ -19,8 +19,12 @@ tamio_plan_sources =                  \
     %D%/plan/flat.h                   \
     %D%/plan/hints.c                  \
     %D%/plan/hints.h                  \
+    %D%/plan/maxima.c                 \
+    %D%/plan/maxima.h                 \
     %D%/plan/merge.c                  \
     %D%/plan/merge.h                  \
+    %D%/plan/pattern.c                \
+    %D%/plan/pattern.h                \
     %D%/plan/varint.h
 
 tamio_exec_sources =                  \

@@ -27,6 +27,7 @@ TESTS +=                              \
     test/plan/test_flat               \
     test/plan/test_hints              \
     test/plan/test_merge              \
+    test/plan/test_pattern            \
     test/plan/fuzz_code               \
     test/port/test_comm_loop          \
     test/port/test_map                \
