@@ -15,6 +15,7 @@ tamio_plan_sources =                  \
     %D%/plan/domain.h                 \
     %D%/plan/extent.c                 \
     %D%/plan/extent.h                 \
+    %D%/plan/finish.c                 \
     %D%/plan/flat.c                   \
     %D%/plan/flat.h                   \
     %D%/plan/hints.c                  \
@@ -23,8 +24,12 @@ tamio_plan_sources =                  \
     %D%/plan/maxima.h                 \
     %D%/plan/merge.c                  \
     %D%/plan/merge.h                  \
+    %D%/plan/order.c                  \
+    %D%/plan/order.h                  \
     %D%/plan/pattern.c                \
     %D%/plan/pattern.h                \
+    %D%/plan/respond.c                \
+    %D%/plan/respond.h                \
     %D%/plan/varint.h
 
 tamio_exec_sources =                  \

@@ -12,6 +12,7 @@ libtamio_test_a_SOURCES =             \
     test/exec/world.c                 \
     test/exec/world.h                 \
     test/plan/check.h                 \
+    test/plan/instances.h             \
     test/plan/lists.h
 
 LDADD = libtamio_test.a libtamio.a -lrt
@@ -27,6 +28,8 @@ TESTS +=                              \
     test/plan/test_flat               \
     test/plan/test_hints              \
     test/plan/test_merge              \
+    test/plan/test_order              \
+    test/plan/test_order_random       \
     test/plan/test_pattern            \
     test/plan/fuzz_code               \
     test/port/test_comm_loop          \
