@@ -30,6 +30,8 @@ tamio_plan_sources =                  \
     %D%/plan/pattern.h                \
     %D%/plan/respond.c                \
     %D%/plan/respond.h                \
+    %D%/plan/schedule.c               \
+    %D%/plan/schedule.h               \
     %D%/plan/varint.h
 
 tamio_exec_sources =                  \

@@ -31,6 +31,7 @@ TESTS +=                              \
     test/plan/test_order              \
     test/plan/test_order_random       \
     test/plan/test_pattern            \
+    test/plan/test_schedule           \
     test/plan/fuzz_code               \
     test/port/test_comm_loop          \
     test/port/test_map                \
