@@ -354,7 +354,10 @@ static void print_costs(const struct workload *w, const struct layout *l,
         double t = time_kind(l, kinds[k], set);
 
         offset = k == 0 ? t : offset;
-        printf(" %12.1f", 1e3 * (k == 0 || kinds[k] == CIO_SCHEDULE_AUTOMATIC ? t : t - offset));
+        if (k == 0 || kinds[k] == CIO_SCHEDULE_AUTOMATIC)
+            printf(" %12.1f", 1e3 * (t + decode));
+        else
+            printf(" %12.1f", 1e3 * (t - offset));
     }
     printf("\n%-14s", "  modelled");
     for (int k = 0; k + 1 < KINDS; k++)

@@ -10,7 +10,8 @@
 
 /*
  * Nanoseconds on one core, from bench/schedule --costs (doc/scheduling.md, "Costs"), with the
- * response included; rounded up, so that in doubt an order is left out.
+ * response included; rounded up, so that in doubt an order is left out. By offset includes what all
+ * begin with: the patterns decoded, and the response that the others are compared with.
  */
 struct cost {
     double rank, position, row, touch;
@@ -18,7 +19,7 @@ struct cost {
 };
 
 static const struct cost costs[] = {
-    [CIO_SCHEDULE_OFFSET] = {.rank = 2, .position = 2, .row = 12, .touch = 5},
+    [CIO_SCHEDULE_OFFSET] = {.rank = 2, .position = 2, .row = 60, .touch = 13},
     [CIO_SCHEDULE_MDF] = {.rank = 2, .position = 45, .row = 25, .touch = 8},
     [CIO_SCHEDULE_LW_MDF] = {.rank = 2, .position = 45, .row = 35, .touch = 8},
     [CIO_SCHEDULE_GW_MDF] = {.rank = 4, .position = 45, .row = 35, .touch = 8},

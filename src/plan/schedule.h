@@ -30,7 +30,8 @@ void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
                           struct cio_schedule_size *size);
 
 /*
- * Seconds of one processor for computing the orders of all aggregators and their response; the
+ * Seconds of one processor for computing the orders of all aggregators and their response; for
+ * CIO_SCHEDULE_OFFSET also for decoding the patterns, which comes first whatever is chosen. The
  * constants are measured (doc/scheduling.md). It serves before patterns are gathered, too: where
  * even all of size->most stripe-times could not pay for it, they need not be.
  */
