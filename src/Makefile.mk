@@ -15,16 +15,27 @@ tamio_plan_sources =                  \
     %D%/plan/domain.h                 \
     %D%/plan/extent.c                 \
     %D%/plan/extent.h                 \
+    %D%/plan/finish.c                 \
     %D%/plan/flat.c                   \
     %D%/plan/flat.h                   \
     %D%/plan/hints.c                  \
     %D%/plan/hints.h                  \
     %D%/plan/layout.c                 \
     %D%/plan/layout.h                 \
+    %D%/plan/maxima.c                 \
+    %D%/plan/maxima.h                 \
     %D%/plan/merge.c                  \
     %D%/plan/merge.h                  \
+    %D%/plan/order.c                  \
+    %D%/plan/order.h                  \
+    %D%/plan/pattern.c                \
+    %D%/plan/pattern.h                \
     %D%/plan/pipeline.c               \
     %D%/plan/pipeline.h               \
+    %D%/plan/respond.c                \
+    %D%/plan/respond.h                \
+    %D%/plan/schedule.c               \
+    %D%/plan/schedule.h               \
     %D%/plan/varint.h
 
 tamio_exec_sources =                  \

@@ -12,6 +12,7 @@ libtamio_test_a_SOURCES =             \
     test/exec/world.c                 \
     test/exec/world.h                 \
     test/plan/check.h                 \
+    test/plan/instances.h             \
     test/plan/lists.h                 \
     test/port/batches.h
 
@@ -29,7 +30,11 @@ TESTS +=                              \
     test/plan/test_hints              \
     test/plan/test_layout             \
     test/plan/test_merge              \
+    test/plan/test_order              \
+    test/plan/test_order_random       \
+    test/plan/test_pattern            \
     test/plan/test_pipeline           \
+    test/plan/test_schedule           \
     test/plan/fuzz_code               \
     test/port/test_comm_loop          \
     test/port/test_map                \

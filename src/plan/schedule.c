@@ -1,0 +1,367 @@
+/* The choice of an order: a model of what each costs, and the comparison of what each brings. */
+#include "plan/schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "plan/maxima.h"
+#include "plan/order.h"
+#include "plan/varint.h"
+
+/*
+ * Nanoseconds on one core, from bench/schedule --costs (doc/scheduling.md, "Costs"), with the
+ * response included; rounded up, so that in doubt an order is left out. By offset includes what all
+ * begin with: the patterns decoded, and the response that the others are compared with.
+ */
+struct cost {
+    double rank, position, row, touch;
+    double look; /* per rank and step of first-finish */
+};
+
+static const struct cost costs[] = {
+    [CIO_SCHEDULE_OFFSET] = {.rank = 2, .position = 2, .row = 60, .touch = 13},
+    [CIO_SCHEDULE_MDF] = {.rank = 2, .position = 45, .row = 25, .touch = 8},
+    [CIO_SCHEDULE_LW_MDF] = {.rank = 2, .position = 45, .row = 35, .touch = 8},
+    [CIO_SCHEDULE_GW_MDF] = {.rank = 4, .position = 45, .row = 35, .touch = 8},
+    [CIO_SCHEDULE_FIRST_FINISH] = {.rank = 150, .position = 10, .row = 45, .touch = 45, .look = 8},
+};
+
+void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
+                          struct cio_schedule_size *size)
+{
+    *size = (struct cio_schedule_size){.ranks = patterns[0]->nranks};
+    for (int a = 0; a < n; a++) {
+        size->positions += patterns[a]->npos;
+        size->most = patterns[a]->npos > size->most ? patterns[a]->npos : size->most;
+        size->rows += patterns[a]->rows;
+        size->touches += patterns[a]->touches;
+    }
+}
+
+double cio_schedule_cost(enum cio_schedule kind, const struct cio_schedule_size *size)
+{
+    const struct cost *c = &costs[kind];
+    double looks = (double)size->ranks * cio_order_steps(size->ranks, size->most);
+
+    return 1e-9 *
+           (c->rank * (double)size->ranks + c->position * (double)size->positions +
+            c->row * (double)size->rows + c->touch * (double)size->touches + c->look * looks);
+}
+
+int cio_schedule_order(const struct cio_schedule_plan *plan, const struct cio_pattern *p,
+                       uint32_t *order)
+{
+    switch (plan->kind) {
+    case CIO_SCHEDULE_MDF:
+        return cio_order_mdf(p, order);
+    case CIO_SCHEDULE_LW_MDF:
+        return cio_order_lw_mdf(p, order);
+    case CIO_SCHEDULE_GW_MDF:
+        return cio_order_gw_mdf(p, plan->busiest, order);
+    case CIO_SCHEDULE_FIRST_FINISH:
+        return cio_order_by_process(p, plan->ranking, order);
+    default:
+        for (uint32_t i = 0; i < p->npos; i++)
+            order[i] = i;
+        return 0;
+    }
+}
+
+void cio_schedule_release(struct cio_schedule_plan *plan)
+{
+    free(plan->ranking);
+    free(plan->busiest);
+    plan->ranking = plan->busiest = NULL;
+}
+
+/* All that a choice is made from. */
+struct planner {
+    struct cio_pattern *const *patterns;
+    int n, nranks;
+    double stripe;
+    struct cio_schedule_size size;
+    double least;       /* mean response that no order can beat */
+    uint32_t *order;    /* room for one aggregator's, */
+    uint32_t *response; /* and for all ranks' */
+};
+
+static int respond_all(struct planner *pl, struct cio_schedule_plan *plan, struct cio_response *out)
+{
+    int rc = 0;
+
+    for (int r = 0; r < pl->nranks; r++)
+        pl->response[r] = 0;
+    for (int a = 0; a < pl->n && !rc; a++) {
+        rc = cio_schedule_order(plan, pl->patterns[a], pl->order);
+        if (!rc)
+            rc = cio_respond(pl->patterns[a], pl->order, pl->response);
+    }
+    if (!rc)
+        *out = cio_response_of(pl->response, pl->nranks);
+    return rc;
+}
+
+static void count_busiest(const struct planner *pl, uint32_t *busiest)
+{
+    for (int a = 0; a < pl->n; a++)
+        cio_order_busiest(pl->patterns[a], busiest);
+}
+
+/* Compute what an order needs, and its response. The plan is released on failure. */
+static int try_kind(struct planner *pl, enum cio_schedule kind, struct cio_schedule_plan *plan)
+{
+    int rc = 0;
+
+    *plan = (struct cio_schedule_plan){.kind = kind};
+    if (kind == CIO_SCHEDULE_GW_MDF || kind == CIO_SCHEDULE_FIRST_FINISH) {
+        uint32_t *v = calloc((size_t)pl->nranks, sizeof(*v));
+
+        if (!v)
+            return -ENOMEM;
+        if (kind == CIO_SCHEDULE_GW_MDF) {
+            plan->busiest = v;
+            count_busiest(pl, v);
+        } else {
+            plan->ranking = v;
+            rc = cio_order_first_finish(pl->patterns, pl->n, v);
+        }
+    }
+    if (!rc)
+        rc = respond_all(pl, plan, &plan->chosen);
+    if (rc)
+        cio_schedule_release(plan);
+    return rc;
+}
+
+/* Let `best` be what `other` is, if that is better and worth it; the other one is released. */
+static void keep_better(const struct planner *pl, struct cio_schedule_plan *best,
+                        struct cio_schedule_plan *other)
+{
+    double saved = best->offset.mean - other->chosen.mean;
+
+    if (other->chosen.mean >= best->chosen.mean ||
+        !cio_schedule_is_worth(saved, pl->stripe, best->cost)) {
+        cio_schedule_release(other);
+        return;
+    }
+    other->offset = best->offset;
+    other->cost = best->cost;
+    cio_schedule_release(best);
+    *best = *other;
+}
+
+/*
+ * Whether to compute one more order: what is still to be won must pay for it, and what is won
+ * already (or, as long as nothing is, what is to be won) for all that will have been computed.
+ */
+static int may_try(const struct planner *pl, const struct cio_schedule_plan *best, double cost)
+{
+    double to_win = best->chosen.mean - pl->least;
+    double won = best->offset.mean - best->chosen.mean;
+
+    return cio_schedule_is_worth(to_win, pl->stripe, cost) &&
+           cio_schedule_is_worth(won > 0 ? won : to_win, pl->stripe, best->cost + cost);
+}
+
+/* Best prospects first: what is found early leaves less to be won by the others. */
+static int choose_best(struct planner *pl, struct cio_schedule_plan *best)
+{
+    static const enum cio_schedule kinds[] = {CIO_SCHEDULE_FIRST_FINISH, CIO_SCHEDULE_GW_MDF,
+                                              CIO_SCHEDULE_LW_MDF, CIO_SCHEDULE_MDF};
+    struct cio_schedule_plan other;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        double cost = cio_schedule_cost(kinds[i], &pl->size);
+        int rc;
+
+        if (!may_try(pl, best, cost))
+            continue;
+        rc = try_kind(pl, kinds[i], &other);
+        if (rc)
+            return rc;
+        best->cost += cost;
+        keep_better(pl, best, &other);
+    }
+    return 0;
+}
+
+/* No process can return before its busiest aggregator has served so many stripes. */
+static void find_least(struct planner *pl)
+{
+    for (int r = 0; r < pl->nranks; r++)
+        pl->response[r] = 0;
+    count_busiest(pl, pl->response);
+    pl->least = cio_response_of(pl->response, pl->nranks).mean;
+}
+
+static int follow(struct planner *pl, enum cio_schedule hint, struct cio_schedule_plan *plan)
+{
+    struct cio_schedule_plan asked;
+    int rc;
+
+    if (hint == CIO_SCHEDULE_OFFSET)
+        return 0;
+    rc = try_kind(pl, hint, &asked);
+    if (rc)
+        return rc;
+    asked.offset = plan->offset;
+    asked.cost = plan->cost + cio_schedule_cost(hint, &pl->size);
+    *plan = asked;
+    return 0;
+}
+
+static int make_plan(struct planner *pl, enum cio_schedule hint, struct cio_schedule_plan *out)
+{
+    struct cio_schedule_plan plan;
+    int rc = try_kind(pl, CIO_SCHEDULE_OFFSET, &plan);
+
+    if (rc)
+        return rc;
+    plan.offset = plan.chosen;
+    plan.cost = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &pl->size);
+    find_least(pl);
+    rc = hint == CIO_SCHEDULE_AUTOMATIC ? choose_best(pl, &plan) : follow(pl, hint, &plan);
+    if (rc)
+        cio_schedule_release(&plan);
+    else
+        *out = plan;
+    return rc;
+}
+
+int cio_schedule_choose(struct cio_pattern *const *patterns, int n, enum cio_schedule hint,
+                        double stripe, struct cio_schedule_plan *plan)
+{
+    struct planner pl = {.patterns = patterns, .n = n, .stripe = stripe};
+    int rc = -ENOMEM;
+
+    for (int a = 1; a < n; a++)
+        if (patterns[a]->nranks != patterns[0]->nranks)
+            return -EINVAL;
+    cio_schedule_size_of(patterns, n, &pl.size);
+    pl.nranks = patterns[0]->nranks;
+    pl.order = malloc(((size_t)pl.size.most + 1) * sizeof(*pl.order));
+    pl.response = malloc((size_t)pl.nranks * sizeof(*pl.response));
+    if (pl.order && pl.response)
+        rc = make_plan(&pl, hint, plan);
+    free(pl.response);
+    free(pl.order);
+    return rc;
+}
+
+/*
+ * Every field but the counts is a varint (varint.h).
+ *
+ *     plan       | kind | nranks | response by offset | response | ranking or counts |
+ *
+ *     response   | sum over all ranks | max |
+ *     ranking    | rank | rank | ...        all of them, first-finish only
+ *     counts     of plan/maxima.h, GW-MDF only
+ */
+static uint8_t *put_response(uint8_t *p, const struct cio_response *r, int nranks)
+{
+    p = cio_varint_put(p, (uint64_t)(r->mean * nranks + 0.5));
+    return cio_varint_put(p, r->max);
+}
+
+size_t cio_schedule_bound(int nranks)
+{
+    size_t ranking = CIO_VARINT_MAX * (size_t)nranks, counts = cio_maxima_bound(nranks);
+
+    return 6 * CIO_VARINT_MAX + (ranking > counts ? ranking : counts);
+}
+
+size_t cio_schedule_encode(const struct cio_schedule_plan *plan, int nranks, void *buf)
+{
+    uint8_t *p = cio_varint_put(buf, plan->kind);
+
+    p = cio_varint_put(p, (uint64_t)nranks);
+    p = put_response(p, &plan->offset, nranks);
+    p = put_response(p, &plan->chosen, nranks);
+    for (int i = 0; plan->ranking && i < nranks; i++)
+        p = cio_varint_put(p, plan->ranking[i]);
+    if (plan->busiest)
+        p += cio_maxima_encode(plan->busiest, nranks, p);
+    return (size_t)(p - (uint8_t *)buf);
+}
+
+static const uint8_t *get_response(const uint8_t *p, const uint8_t *end, int nranks,
+                                   struct cio_response *r)
+{
+    uint64_t sum, max;
+
+    p = cio_varint_get(p, end, &sum);
+    p = p ? cio_varint_get(p, end, &max) : NULL;
+    if (!p || max > UINT32_MAX || sum > max * (uint64_t)nranks)
+        return NULL;
+    *r = (struct cio_response){(double)sum / nranks, (uint32_t)max};
+    return p;
+}
+
+/* The ranking that takes all bytes up to the end; seen has a zero for each rank. */
+static int get_ranking(const uint8_t *p, const uint8_t *end, int nranks, char *seen,
+                       uint32_t *ranking)
+{
+    uint64_t rank;
+
+    for (int i = 0; i < nranks; i++) {
+        p = cio_varint_get(p, end, &rank);
+        if (!p || rank >= (uint64_t)nranks || seen[rank])
+            return -EBADMSG;
+        seen[rank] = 1;
+        ranking[i] = (uint32_t)rank;
+    }
+    return p == end ? 0 : -EBADMSG;
+}
+
+static int decode_ranking(const uint8_t *p, const uint8_t *end, int nranks, uint32_t *ranking)
+{
+    char *seen = calloc((size_t)nranks, 1);
+    int rc = seen ? get_ranking(p, end, nranks, seen, ranking) : -ENOMEM;
+
+    free(seen);
+    return rc;
+}
+
+/* What goes with the kind: the bytes from p to the end. */
+static int decode_rest(const uint8_t *p, const uint8_t *end, int nranks,
+                       struct cio_schedule_plan *plan)
+{
+    uint32_t *v;
+
+    if (plan->kind != CIO_SCHEDULE_FIRST_FINISH && plan->kind != CIO_SCHEDULE_GW_MDF)
+        return p == end ? 0 : -EBADMSG;
+    v = calloc((size_t)nranks, sizeof(*v));
+    if (!v)
+        return -ENOMEM;
+    if (plan->kind == CIO_SCHEDULE_FIRST_FINISH) {
+        plan->ranking = v;
+        return decode_ranking(p, end, nranks, v);
+    }
+    plan->busiest = v;
+    return cio_maxima_decode_combine(p, (size_t)(end - p), nranks, v);
+}
+
+int cio_schedule_decode(const void *buf, size_t size, int nranks, struct cio_schedule_plan *plan)
+{
+    const uint8_t *p = buf, *end = p + size;
+    struct cio_schedule_plan got = {.cost = 0};
+    uint64_t kind, n;
+    int rc;
+
+    p = cio_varint_get(p, end, &kind);
+    p = p ? cio_varint_get(p, end, &n) : NULL;
+    if (!p || kind > CIO_SCHEDULE_FIRST_FINISH || kind == CIO_SCHEDULE_AUTOMATIC ||
+        n != (uint64_t)nranks)
+        return -EBADMSG;
+    got.kind = (enum cio_schedule)kind;
+    p = get_response(p, end, nranks, &got.offset);
+    p = p ? get_response(p, end, nranks, &got.chosen) : NULL;
+    if (!p)
+        return -EBADMSG;
+    rc = decode_rest(p, end, nranks, &got);
+    if (rc)
+        cio_schedule_release(&got);
+    else
+        *plan = got;
+    return rc;
+}

@@ -1,0 +1,83 @@
+/*
+ * Which order to serve stripes in (hint cb_schedule): the mean response of each is known exactly
+ * before anything is served, and so is, about, what computing it costs. `automatic` takes the best
+ * order if it saves at least CIO_SCHEDULE_WORTH times what was computed to find it, and leaves out
+ * what could not; by offset if there is none.
+ *
+ * All patterns are at one place here. What is sent from there to the aggregators is the kind, and
+ * what goes with it: the ranking (first-finish) or the counts (GW-MDF; plan/maxima.h).
+ */
+#ifndef CIO_PLAN_SCHEDULE_H
+#define CIO_PLAN_SCHEDULE_H
+
+#include "plan/hints.h"
+#include "plan/pattern.h"
+#include "plan/respond.h"
+
+/* Waiting saved, in the mean over all processes, over the time in which they wait for the plan. */
+#define CIO_SCHEDULE_WORTH 10
+
+/* What the cost depends on. */
+struct cio_schedule_size {
+    int64_t ranks;     /* of the application */
+    int64_t positions; /* of all aggregators, */
+    int64_t most;      /* of the one with most */
+    int64_t rows;      /* pairs of a rank and an aggregator it touches */
+    int64_t touches;   /* pairs of a rank and a position it touches */
+};
+
+void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
+                          struct cio_schedule_size *size);
+
+/*
+ * Seconds of one processor for computing the orders of all aggregators and their response; for
+ * CIO_SCHEDULE_OFFSET also for decoding the patterns, which comes first whatever is chosen. The
+ * constants are measured (doc/scheduling.md). It serves before patterns are gathered, too: where
+ * even all of size->most stripe-times could not pay for it, they need not be.
+ */
+double cio_schedule_cost(enum cio_schedule kind, const struct cio_schedule_size *size);
+
+/* Whether saving so many stripe-times of `stripe` seconds per process pays for a cost in seconds.
+ */
+static inline int cio_schedule_is_worth(double saved, double stripe, double cost)
+{
+    return saved > 0 && saved * stripe >= CIO_SCHEDULE_WORTH * cost;
+}
+
+struct cio_schedule_plan {
+    enum cio_schedule kind;
+    struct cio_response offset; /* predicted by offset, */
+    struct cio_response chosen; /* and by the chosen order; equal if that is by offset */
+    double cost;                /* seconds, modelled, for all that was computed to choose */
+
+    uint32_t *ranking; /* first-finish: all ranks in order; otherwise NULL */
+    uint32_t *busiest; /* GW-MDF: cio_order_busiest() of all aggregators; otherwise NULL */
+};
+
+/*
+ * Make the plan for n >= 1 aggregators with patterns of the same ranks. `stripe` is the seconds
+ * that an aggregator needs for one position. A hint other than automatic is followed whatever it
+ * costs. The plan holds memory until cio_schedule_release(). -EINVAL, -ENOMEM.
+ */
+int cio_schedule_choose(struct cio_pattern *const *patterns, int n, enum cio_schedule hint,
+                        double stripe, struct cio_schedule_plan *plan);
+void cio_schedule_release(struct cio_schedule_plan *plan);
+
+/* Bytes that the code of a plan for nranks ranks needs at worst. */
+size_t cio_schedule_bound(int nranks);
+
+/* The plan for the wire, but for its cost. Returns the bytes used. */
+size_t cio_schedule_encode(const struct cio_schedule_plan *plan, int nranks, void *buf);
+
+/*
+ * The plan of a message, to be released like another; its cost is 0. -EBADMSG if the message is
+ * malformed, not of nranks ranks, or its ranking has not each of them once; -ENOMEM. Safe on any
+ * bytes.
+ */
+int cio_schedule_decode(const void *buf, size_t size, int nranks, struct cio_schedule_plan *plan);
+
+/* The order of one aggregator under a plan; order holds npos entries. -ENOMEM. */
+int cio_schedule_order(const struct cio_schedule_plan *plan, const struct cio_pattern *p,
+                       uint32_t *order);
+
+#endif

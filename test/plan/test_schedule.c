@@ -1,0 +1,222 @@
+/* The automatic choice: the best order, where it is worth ten times what computing it costs. */
+#include "instances.h"
+
+#include <errno.h>
+
+#include "plan/schedule.h"
+
+/* Mean response under a plan, as the aggregators would have it. */
+static double mean_under(const struct instance *in, const struct cio_schedule_plan *plan)
+{
+    uint32_t response[INSTANCE_RANKS] = {0}, order[64];
+
+    for (int a = 0; a < in->aggrs; a++) {
+        CHECK(cio_schedule_order(plan, in->patterns[a], order) == 0);
+        CHECK(cio_respond(in->patterns[a], order, response) == 0);
+    }
+    return cio_response_of(response, in->ranks).mean;
+}
+
+static struct cio_schedule_plan choose(const struct instance *in, enum cio_schedule hint,
+                                       double stripe)
+{
+    struct cio_schedule_plan plan = {.kind = CIO_SCHEDULE_AUTOMATIC};
+
+    CHECK(cio_schedule_choose(in->patterns, in->aggrs, hint, stripe, &plan) == 0);
+    CHECK(plan.kind != CIO_SCHEDULE_AUTOMATIC);
+    CHECK(mean_under(in, &plan) == plan.chosen.mean);
+    CHECK(plan.chosen.max == plan.offset.max);
+    CHECK(!plan.ranking == (plan.kind != CIO_SCHEDULE_FIRST_FINISH));
+    CHECK(!plan.busiest == (plan.kind != CIO_SCHEDULE_GW_MDF));
+    return plan;
+}
+
+/* With slow stripes nothing costs too much: automatic is the best of all, and every hint obeyed. */
+static void test_best(const struct instance *in)
+{
+    struct cio_schedule_plan automatic = choose(in, CIO_SCHEDULE_AUTOMATIC, 1);
+    static const enum cio_schedule kinds[] = {CIO_SCHEDULE_OFFSET, CIO_SCHEDULE_MDF,
+                                              CIO_SCHEDULE_LW_MDF, CIO_SCHEDULE_GW_MDF,
+                                              CIO_SCHEDULE_FIRST_FINISH};
+
+    for (int i = 0; i < 5; i++) {
+        struct cio_schedule_plan plan = choose(in, kinds[i], 1);
+
+        CHECK(plan.kind == kinds[i]);
+        CHECK(automatic.chosen.mean <= plan.chosen.mean);
+        CHECK(plan.offset.mean == automatic.offset.mean);
+        CHECK(kinds[i] != automatic.kind || plan.chosen.mean == automatic.chosen.mean);
+        cio_schedule_release(&plan);
+    }
+    CHECK(automatic.kind == CIO_SCHEDULE_OFFSET || automatic.chosen.mean < automatic.offset.mean);
+    cio_schedule_release(&automatic);
+}
+
+/* At any speed of the store, what is chosen saves ten times all that was computed. */
+static void test_worth(const struct instance *in)
+{
+    struct cio_schedule_plan plan;
+
+    for (double stripe = 1e-9; stripe < 1; stripe *= 3) {
+        plan = choose(in, CIO_SCHEDULE_AUTOMATIC, stripe);
+        if (plan.kind != CIO_SCHEDULE_OFFSET)
+            CHECK((plan.offset.mean - plan.chosen.mean) * stripe >= 10 * plan.cost);
+        cio_schedule_release(&plan);
+    }
+    plan = choose(in, CIO_SCHEDULE_AUTOMATIC, 1e-9);
+    CHECK(plan.kind == CIO_SCHEDULE_OFFSET);
+    cio_schedule_release(&plan);
+}
+
+/* A plan is the same behind the wire; what is malformed is refused, or harmless. */
+static void test_wire(uint64_t *rng, const struct instance *in)
+{
+    for (enum cio_schedule hint = CIO_SCHEDULE_OFFSET; hint <= CIO_SCHEDULE_FIRST_FINISH; hint++) {
+        struct cio_schedule_plan plan = choose(in, hint, 1), got;
+        uint8_t *buf = malloc(cio_schedule_bound(in->ranks));
+        size_t size = cio_schedule_encode(&plan, in->ranks, buf);
+
+        CHECK(size <= cio_schedule_bound(in->ranks));
+        CHECK(cio_schedule_decode(buf, size - 1, in->ranks, &got) == -EBADMSG);
+        CHECK(cio_schedule_decode(buf, size, in->ranks + 1, &got) == -EBADMSG);
+        if (CHECK(cio_schedule_decode(buf, size, in->ranks, &got) == 0)) {
+            CHECK(got.kind == plan.kind && mean_under(in, &got) == plan.chosen.mean);
+            CHECK(got.chosen.mean == plan.chosen.mean && got.offset.max == plan.offset.max);
+            cio_schedule_release(&got);
+        }
+        for (int i = 0; i < 10; i++) {
+            int rc;
+
+            buf[check_between(rng, 0, (int64_t)size - 1)] = (uint8_t)check_random(rng);
+            rc = cio_schedule_decode(buf, size, in->ranks, &got);
+            CHECK(rc == 0 || rc == -EBADMSG);
+            if (rc == 0) {
+                mean_under(in, &got);
+                cio_schedule_release(&got);
+            }
+        }
+        free(buf);
+        cio_schedule_release(&plan);
+    }
+}
+
+static int refused(const char *bytes, size_t size)
+{
+    struct cio_schedule_plan plan;
+
+    return cio_schedule_decode(bytes, size, 3, &plan) == -EBADMSG;
+}
+
+#define REFUSED(bytes) refused(bytes, sizeof(bytes) - 1)
+
+static void test_messages(void)
+{
+    struct cio_schedule_plan plan;
+
+    CHECK(cio_schedule_decode("\5\3\6\3\5\3\2\0\1", 9, 3, &plan) == 0);
+    CHECK(plan.kind == CIO_SCHEDULE_FIRST_FINISH && plan.ranking[0] == 2);
+    CHECK(plan.offset.mean == 2 && plan.chosen.max == 3);
+    cio_schedule_release(&plan);
+    CHECK(REFUSED("\5\3\6\3\5\3\2\0\2"));   /* a rank twice */
+    CHECK(REFUSED("\5\3\6\3\5\3\2\0\3"));   /* one that is not there */
+    CHECK(REFUSED("\5\3\6\3\5\3\2\0"));     /* too few */
+    CHECK(REFUSED("\5\3\6\3\5\3\2\0\1\1")); /* too many */
+    CHECK(REFUSED("\6\3\6\3\5\3"));         /* no such kind */
+    CHECK(REFUSED("\1\3\6\3\5\3"));         /* automatic is none */
+    CHECK(REFUSED("\0\3\12\3\5\3"));        /* a mean above the maximum */
+    CHECK(REFUSED("\0\3\6\3\5\3\0"));       /* more than there should be */
+}
+
+/* Everybody needs everything: by offset, and no order is even computed. */
+static void test_nothing_to_win(void)
+{
+    struct instance in = {.ranks = 6, .aggrs = 2, .npos = {9, 7}};
+    struct cio_schedule_plan plan;
+    struct cio_schedule_size size;
+
+    for (int r = 0; r < 6; r++) {
+        in.touch[r][0] = 0x1ff;
+        in.touch[r][1] = 0x7f;
+    }
+    instance_begin(&in);
+    plan = choose(&in, CIO_SCHEDULE_AUTOMATIC, 1);
+    CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == 9 && plan.offset.mean == 9);
+    cio_schedule_size_of(in.patterns, 2, &size);
+    CHECK(size.ranks == 6 && size.positions == 16 && size.most == 9 && size.rows == 12);
+    CHECK(size.touches == 6 * 16);
+    CHECK(plan.cost == cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size));
+    cio_schedule_release(&plan);
+    instance_end(&in);
+}
+
+/*
+ * Where first-finish costs more than could be saved, a cheaper order that is as good takes its
+ * place: three processes that need the same twelve stripes, at the end, and one that needs the
+ * rest.
+ */
+static void test_cheaper(void)
+{
+    struct instance in = {.ranks = 4, .aggrs = 1, .npos = {60}};
+    struct cio_schedule_size size;
+    struct cio_schedule_plan plan;
+    double offset, gw, saved = (3 * 60 + 48 - 3 * 12 - 60) / 4.0;
+
+    for (int r = 0; r < 3; r++)
+        in.touch[r][0] = (uint64_t)0xfff << 48;
+    in.touch[3][0] = ((uint64_t)1 << 48) - 1;
+    instance_begin(&in);
+    cio_schedule_size_of(in.patterns, 1, &size);
+    offset = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size);
+    gw = cio_schedule_cost(CIO_SCHEDULE_GW_MDF, &size);
+    CHECK(cio_schedule_cost(CIO_SCHEDULE_FIRST_FINISH, &size) > 1.2 * gw + 0.2 * offset);
+
+    plan = choose(&in, CIO_SCHEDULE_AUTOMATIC, 1);
+    CHECK(plan.kind == CIO_SCHEDULE_FIRST_FINISH);
+    CHECK(plan.offset.mean - plan.chosen.mean == saved);
+    cio_schedule_release(&plan);
+    plan = choose(&in, CIO_SCHEDULE_AUTOMATIC, 10.001 * (offset + gw) / saved);
+    CHECK(plan.kind == CIO_SCHEDULE_GW_MDF);
+    CHECK(plan.offset.mean - plan.chosen.mean == saved);
+    cio_schedule_release(&plan);
+    plan = choose(&in, CIO_SCHEDULE_AUTOMATIC, 9.999 * (offset + gw) / saved);
+    CHECK(plan.kind != CIO_SCHEDULE_GW_MDF && plan.kind != CIO_SCHEDULE_FIRST_FINISH);
+    cio_schedule_release(&plan);
+    instance_end(&in);
+}
+
+static void test_arguments(void)
+{
+    struct cio_pattern *p[2];
+    struct cio_schedule_plan plan;
+    uint32_t ranking[3];
+
+    CHECK(cio_pattern_create(2, 5, &p[0]) == 0 && cio_pattern_create(3, 5, &p[1]) == 0);
+    CHECK(cio_schedule_choose(p, 2, CIO_SCHEDULE_AUTOMATIC, 1, &plan) == -EINVAL);
+    CHECK(cio_order_first_finish(p, 2, ranking) == -EINVAL);
+    CHECK(cio_schedule_choose(p, 1, CIO_SCHEDULE_AUTOMATIC, 1, &plan) == 0);
+    CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == 0 && plan.chosen.max == 0);
+    cio_schedule_release(&plan);
+    cio_pattern_destroy(p[0]);
+    cio_pattern_destroy(p[1]);
+}
+
+int main(void)
+{
+    uint64_t rng = check_seed();
+
+    for (int i = 0; i < 200; i++) {
+        struct instance in;
+        int ranks = (int)check_between(&rng, 1, INSTANCE_RANKS);
+
+        (i % 2 ? instance_random : instance_parts)(&in, &rng, ranks, 1 + i % 4, 1 + i % 60);
+        test_best(&in);
+        test_worth(&in);
+        test_wire(&rng, &in);
+        instance_end(&in);
+    }
+    test_messages();
+    test_nothing_to_win();
+    test_cheaper();
+    test_arguments();
+    return check_done("test_schedule");
+}
