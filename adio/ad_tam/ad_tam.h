@@ -33,6 +33,7 @@ typedef struct ADIOI_TAM_Grouping {
     uint64_t digest;            /* of the hints */
     int per_node;               /* groups on each node */
     int complained;             /* that shared memory cannot be had */
+    struct cio_store *store;    /* on aggregators */
     struct cio_layout layout;   /* of the file, as it was known then */
 } ADIOI_TAM_Grouping;
 
@@ -51,6 +52,8 @@ typedef struct {
     int64_t per_node;
     const char *transport;
     int64_t unit;
+    int64_t depth;
+    const char *io;
     int declined;
     const char *why;            /* NULL: there was no call yet */
 } ADIOI_TAM_Choice;
@@ -72,7 +75,6 @@ typedef struct ADIOI_TAM_File {
     int unlocked;               /* a group lock could not be had by all: do not ask again */
 
     ADIOI_TAM_Grouping *grouping;       /* the newest */
-    struct cio_store *store;    /* made at the first collective call */
     unsigned int calls;         /* collective calls so far */
 
     ADIOI_TAM_Choice shown;     /* in fd->info now */
@@ -139,7 +141,10 @@ int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes);
 /* Frees all of it, because the file is closed. */
 void ADIOI_TAM_Release(ADIO_File fd);
 
-/* A store over the driver below: POSIX calls where the driver uses them too, else its slots. */
+/*
+ * A store over the driver below: POSIX calls where the driver uses them too, as cb_pipeline_io says;
+ * else its slots, which cannot overlap with anything.
+ */
 int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store);
 
 /* One rank's request from a call's arguments, for the time of the call (borrow) or longer; frees what it made. 0 or a negative errno. */

@@ -58,9 +58,12 @@ static enum cio_switch as_switch(int romio)
 /* A round is a stripe, or two megabytes, but never more than a part of cb_buffer_size. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd)
 {
-    int64_t unit = cio_layout_stripe(&ADIOI_TAM_File_of(fd)->grouping->layout);
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int64_t unit = layer->hints.pipeline_unit;
     int64_t most = fd->hints->cb_buffer_size / 4;
 
+    if (unit == 0 && layer->grouping != NULL)
+        unit = cio_layout_stripe(&layer->grouping->layout);
     if (unit == 0)
         unit = DEFAULT_UNIT;
     if (unit > most)
@@ -88,6 +91,8 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->domain = ADIOI_TAM_Domain(fd, &layer->grouping->layout);
     set->unit = ADIOI_TAM_Unit(fd);
     set->layout = &layer->grouping->layout;
+    set->buffer = fd->hints->cb_buffer_size;
+    set->depth = layer->hints.pipeline == CIO_DISABLE ? 1 : (int) layer->hints.pipeline_depth;
     set->memory_limit = layer->hints.memory_limit;
     set->transport = (enum cio_transport) layer->hints.transport;
     set->sieve_write = as_switch(fd->hints->ds_write);
@@ -115,7 +120,7 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
     struct cio_settings set;
     struct cio_env env = {.nodemem = cio_nodemem_posix,
         .alloc = cio_alloc_system,
-        .store = layer->store,
+        .store = layer->grouping->store,
         .team = layer->grouping->team,
         .segment = segment != NULL ? segment : &layer->grouping->segment
     };

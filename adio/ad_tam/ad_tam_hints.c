@@ -73,14 +73,12 @@ static void show_number(ADIO_File fd, const char *key, int64_t n, int64_t * show
     *shown = n;
 }
 
-static void show_transport(ADIO_File fd, const char *word)
+static void show_word(ADIO_File fd, const char *key, const char *word, const char **shown)
 {
-    ADIOI_TAM_Choice *shown = &ADIOI_TAM_File_of(fd)->shown;
-
-    if (word == shown->transport)
+    if (word == *shown)
         return;
-    ADIOI_Info_set(fd->info, (char *) "tamio_transport", (char *) word);
-    shown->transport = word;
+    ADIOI_Info_set(fd->info, (char *) key, (char *) word);
+    *shown = word;
 }
 
 /* Shared memory was asked for by name and is not used: rank 0 says so, once. */
@@ -102,7 +100,9 @@ static void show_grouping(ADIO_File fd)
         word = by_nothing;
     show_number(fd, "tamio_groups_per_node", g->per_node, &layer->shown.per_node);
     show_number(fd, "tamio_round", ADIOI_TAM_Unit(fd), &layer->shown.unit);
-    show_transport(fd, word);
+    show_word(fd, "tamio_transport", word, &layer->shown.transport);
+    if (g->store != NULL)
+        show_word(fd, "tamio_pipeline_io", cio_store_name(g->store), &layer->shown.io);
     if (word == by_messages && layer->hints.transport == CIO_TRANSPORT_SHM)
         complain(fd, g);
 }
@@ -112,6 +112,8 @@ static void show_call(ADIO_File fd, const struct cio_stats *stats)
     ADIOI_TAM_Choice *shown = &ADIOI_TAM_File_of(fd)->shown;
     char text[MPI_MAX_INFO_VAL];
 
+    if (!stats->declined)
+        show_number(fd, "tamio_pipeline_depth", stats->count[CIO_COUNT_DEPTH], &shown->depth);
     if (stats->why == shown->why && stats->declined == shown->declined)
         return;
     snprintf(text, sizeof(text), "%s: %s",

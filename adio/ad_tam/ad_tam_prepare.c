@@ -197,8 +197,8 @@ void ADIOI_TAM_Prepare(ADIO_File fd)
     if (size == 1 || !ADIOI_TAM_Is_wanted(layer))
         return;
     rc = make_grouping(fd);
-    if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->store == NULL)
-        rc = ADIOI_TAM_Store_create(fd, &layer->store);
+    if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->grouping->store == NULL)
+        rc = ADIOI_TAM_Store_create(fd, &layer->grouping->store);
     if (rc != 0)
         give_up(fd, rc);
     ADIOI_TAM_Show(fd, NULL);
@@ -226,10 +226,10 @@ void ADIOI_TAM_Release(ADIO_File fd)
 
         layer->grouping = g->older;
         ADIOI_TAM_Segment_free(&g->segment);
+        cio_store_destroy(g->store);
         cio_team_destroy(g->team);
         ADIOI_Free(g);
     }
-    cio_store_destroy(layer->store);
     cio_nodes_destroy(layer->nodes);
     if (fd->file_system == ADIO_LUSTRE_PIPE)
         ADIOI_LUSTRE_PIPE_Forget(fd);

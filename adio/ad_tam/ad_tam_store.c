@@ -143,12 +143,25 @@ static int is_posix(int file_system)
     }
 }
 
+/* Without a pipeline nothing is gained by another thread. */
+static enum cio_store_kind choose_kind(const struct cio_hints *hints)
+{
+    static const enum cio_store_kind kinds[] = {
+        [CIO_IO_AUTO] = CIO_STORE_AUTO,
+        [CIO_IO_BLOCKING] = CIO_STORE_BLOCKING,
+        [CIO_IO_THREAD] = CIO_STORE_THREAD,
+        [CIO_IO_URING] = CIO_STORE_URING
+    };
+
+    return hints->pipeline == CIO_DISABLE ? CIO_STORE_BLOCKING : kinds[hints->pipeline_io];
+}
+
 int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store)
 {
     struct adio_store *s;
 
     if (is_posix(fd->file_system))
-        return cio_store_posix_create(fd->fd_sys, store);
+        return cio_store_open(fd->fd_sys, choose_kind(&ADIOI_TAM_File_of(fd)->hints), store);
     s = ADIOI_Malloc(sizeof(*s));
     s->base.ops = &slot_ops;
     s->fd = fd;

@@ -153,6 +153,7 @@ static void plan_buffers(struct cio_op *op)
                                      .write = op->req.write};
 
     cio_pipeline_plan(&spec, &op->pipe);
+    op->stats.count[CIO_COUNT_DEPTH] = op->pipe.depth;
 }
 
 struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,

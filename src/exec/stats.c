@@ -20,6 +20,7 @@ static const char *const count_name[CIO_COUNTS] = {
     [CIO_COUNT_RECEIVES] = "receives",
     [CIO_COUNT_ROUND_RECEIVES] = "receives_per_round",
     [CIO_COUNT_ROUNDS] = "rounds",
+    [CIO_COUNT_DEPTH] = "depth",
     [CIO_COUNT_FILE_CALLS] = "file_calls",
     [CIO_COUNT_FILE_LOCKS] = "file_locks",
     [CIO_COUNT_FILE_BYTES] = "file_bytes",

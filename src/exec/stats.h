@@ -25,6 +25,7 @@ enum cio_count {
     CIO_COUNT_RECEIVES,       /* data messages at aggregators, */
     CIO_COUNT_ROUND_RECEIVES, /* the most in one round (only the largest means something) */
     CIO_COUNT_ROUNDS,
+    CIO_COUNT_DEPTH,      /* rounds that an aggregator may serve at once */
     CIO_COUNT_FILE_CALLS, /* transfers, */
     CIO_COUNT_FILE_LOCKS, /* and locks and unlocks beside */
     CIO_COUNT_FILE_BYTES,
