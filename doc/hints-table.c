@@ -61,7 +61,7 @@ static const char footer[] =
     "| `tamio_transport` | how requests travel inside nodes: `shm`, `p2p`, or `none` if every rank is a group of its own "
     "| as above |\n"
     "| `tamio_round` | bytes of one round | as above |\n"
-    "| `tamio_pipeline_io` | on aggregators: how they access the file: `blocking`, `thread` or `uring` | as above |\n"
+    "| `tamio_pipeline_io` | how aggregators access the file: `blocking`, `thread` or `uring` | as above |\n"
     "| `tamio_pipeline_depth` | rounds that an aggregator may serve at once | the first call that was served |\n"
     "| `tamio_last_call` | `served: REASON` or `left to the driver below: REASON` | the first collective call; of "
     "nonblocking ones, when it is over |\n"

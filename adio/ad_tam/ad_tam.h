@@ -33,7 +33,8 @@ typedef struct ADIOI_TAM_Grouping {
     uint64_t digest;            /* of the hints */
     int per_node;               /* groups on each node */
     int complained;             /* that shared memory cannot be had */
-    struct cio_store *store;    /* on aggregators */
+    struct cio_store *store;    /* on aggregators; */
+    const char *access;         /* what these stores are, or the least of them is */
     struct cio_layout layout;   /* of the file, as it was known then */
 } ADIOI_TAM_Grouping;
 

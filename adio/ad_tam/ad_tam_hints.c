@@ -101,8 +101,7 @@ static void show_grouping(ADIO_File fd)
     show_number(fd, "tamio_groups_per_node", g->per_node, &layer->shown.per_node);
     show_number(fd, "tamio_round", ADIOI_TAM_Unit(fd), &layer->shown.unit);
     show_word(fd, "tamio_transport", word, &layer->shown.transport);
-    if (g->store != NULL)
-        show_word(fd, "tamio_pipeline_io", cio_store_name(g->store), &layer->shown.io);
+    show_word(fd, "tamio_pipeline_io", g->access, &layer->shown.io);
     if (word == by_messages && layer->hints.transport == CIO_TRANSPORT_SHM)
         complain(fd, g);
 }

@@ -137,11 +137,23 @@ static int make_team(ADIO_File fd, int c, const struct cio_layout *layout, struc
     return rc;
 }
 
-/* Joins the group's shared memory, and finds out whether everybody has. */
+/* How aggregators access the file, the most that can be had first. */
+static const char *const access_names[] = { "", "uring", "thread", "blocking" };
+
+static int access_of(const struct cio_store *store)
+{
+    int i = 0;
+
+    while (store != NULL && i < 3 && strcmp(access_names[i], cio_store_name(store)) != 0)
+        i++;
+    return i;
+}
+
+/* Joins the group's shared memory, and finds out whether everybody has; and what stores there are. */
 static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int refused = 1, any = 0;
+    int refused = 1, mine[2], worst[2] = { 0, 0 };
 
     ADIOI_TAM_Segment_name(layer, &g->segment);
     g->segment.with_near = 1;
@@ -150,9 +162,12 @@ static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
                                    layer->hints.memory_limit) != 0;
     if (!refused)
         cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, layer->hints.memory_limit);
-    MPI_Reduce(&refused, &any, 1, MPI_INT, MPI_MAX, 0, fd->comm);
-    MPI_Bcast(&any, 1, MPI_INT, 0, fd->comm);
-    g->segment.shared = !any;
+    mine[0] = refused;
+    mine[1] = access_of(g->store);
+    MPI_Reduce(mine, worst, 2, MPI_INT, MPI_MAX, 0, fd->comm);
+    MPI_Bcast(worst, 2, MPI_INT, 0, fd->comm);
+    g->segment.shared = !worst[0];
+    g->access = access_names[worst[1]];
 }
 
 static int is_current(const ADIOI_TAM_File * layer, uint64_t digest)
@@ -177,6 +192,8 @@ static int make_grouping(ADIO_File fd)
     g->layout = layer->layout;
     g->per_node = choose_groups(layer);
     rc = make_team(fd, g->per_node, &g->layout, &g->team);
+    if (rc == 0 && g->team->my_aggr >= 0)
+        rc = ADIOI_TAM_Store_create(fd, &g->store);
     if (rc != 0) {
         ADIOI_Free(g);
         return rc;
@@ -197,8 +214,6 @@ void ADIOI_TAM_Prepare(ADIO_File fd)
     if (size == 1 || !ADIOI_TAM_Is_wanted(layer))
         return;
     rc = make_grouping(fd);
-    if (rc == 0 && layer->grouping->team->my_aggr >= 0 && layer->grouping->store == NULL)
-        rc = ADIOI_TAM_Store_create(fd, &layer->grouping->store);
     if (rc != 0)
         give_up(fd, rc);
     ADIOI_TAM_Show(fd, NULL);

@@ -20,7 +20,7 @@
 
 /* ---- memory: all of it before anything is promised to anybody ---- */
 
-static int make_serving(struct cio_op *op, struct cio_serving *s)
+static int make_serving(struct cio_op *op, char *buf, struct cio_serving *s)
 {
     size_t n = (size_t)op->aggr->nleaders;
 
@@ -28,7 +28,17 @@ static int make_serving(struct cio_op *op, struct cio_serving *s)
     s->ask = op->req.write ? NULL : calloc(n, sizeof(*s->ask));
     if (s->got == NULL || (!op->req.write && s->ask == NULL))
         return -ENOMEM;
-    return cio_round_create(op, &s->round);
+    return cio_round_create(op, buf, &s->round);
+}
+
+static int64_t rounds_size(const struct cio_op *op)
+{
+    return op->pipe.depth * op->set.unit;
+}
+
+static int64_t messages_size(const struct cio_op *op)
+{
+    return (op->pipe.slots + op->pipe.replies) * op->pipe.slot;
 }
 
 static int make_servings(struct cio_op *op, struct cio_aggr *g)
@@ -36,10 +46,11 @@ static int make_servings(struct cio_op *op, struct cio_aggr *g)
     int rc = 0;
 
     g->serving = calloc((size_t)g->pipe.depth, sizeof(*g->serving));
-    if (g->serving == NULL)
+    g->rounds = cio_op_alloc(op, rounds_size(op));
+    if (g->serving == NULL || g->rounds == NULL)
         return -ENOMEM;
     for (int i = 0; rc == 0 && i < g->pipe.depth; i++)
-        rc = make_serving(op, &g->serving[i]);
+        rc = make_serving(op, g->rounds + i * op->set.unit, &g->serving[i]);
     return rc;
 }
 
@@ -47,19 +58,15 @@ static int make_buffers(struct cio_op *op, struct cio_aggr *g)
 {
     g->spare.size = g->pipe.spare;
     g->spare.buf = cio_op_alloc(op, g->spare.size);
-    if (g->spare.buf == NULL)
+    g->messages = cio_op_alloc(op, messages_size(op));
+    if (g->spare.buf == NULL || g->messages == NULL)
         return -ENOMEM;
     for (int i = 0; i < g->pipe.slots; i++) {
         g->slot[i].leader = -1;
-        g->slot[i].buf = cio_op_alloc(op, g->pipe.slot);
-        if (g->slot[i].buf == NULL)
-            return -ENOMEM;
+        g->slot[i].buf = g->messages + i * g->pipe.slot;
     }
-    for (int i = 0; i < g->pipe.replies; i++) {
-        g->reply[i].buf = cio_op_alloc(op, g->pipe.slot);
-        if (g->reply[i].buf == NULL)
-            return -ENOMEM;
-    }
+    for (int i = 0; i < g->pipe.replies; i++)
+        g->reply[i].buf = g->messages + (g->pipe.slots + i) * g->pipe.slot;
     return make_servings(op, g);
 }
 
@@ -372,10 +379,8 @@ void cio_aggr_finish(struct cio_op *op)
         free(g->serving[i].got);
     }
     free(g->serving);
-    for (int i = 0; i < g->pipe.replies; i++)
-        cio_op_free(op, g->reply[i].buf, g->pipe.slot);
-    for (int i = 0; i < g->pipe.slots; i++)
-        cio_op_free(op, g->slot[i].buf, g->pipe.slot);
+    cio_op_free(op, g->rounds, rounds_size(op));
+    cio_op_free(op, g->messages, messages_size(op));
     cio_op_free(op, g->spare.buf, g->spare.size);
     cio_op_free(op, g->touched, g->touched_size);
     cio_op_free(op, g->bits_buf, g->bits_size * g->pipe.slots);

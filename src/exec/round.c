@@ -17,12 +17,12 @@ static int64_t cover_bytes(const struct cio_op *op)
     return (int64_t)(cio_bits_words(op->set.unit) * sizeof(uint64_t));
 }
 
-int cio_round_create(struct cio_op *op, struct cio_round *r)
+int cio_round_create(struct cio_op *op, char *buf, struct cio_round *r)
 {
-    r->buf = cio_op_alloc(op, op->set.unit);
+    r->buf = buf;
     r->cover = cio_op_alloc(op, cover_bytes(op));
     r->loaded = op->req.write ? NULL : cio_op_alloc(op, cover_bytes(op));
-    if (r->buf == NULL || r->cover == NULL || (!op->req.write && r->loaded == NULL))
+    if (r->cover == NULL || (!op->req.write && r->loaded == NULL))
         return -ENOMEM;
     return 0;
 }
@@ -31,7 +31,6 @@ void cio_round_destroy(struct cio_op *op, struct cio_round *r)
 {
     cio_op_free(op, r->loaded, cover_bytes(op));
     cio_op_free(op, r->cover, cover_bytes(op));
-    cio_op_free(op, r->buf, op->set.unit);
 }
 
 void cio_round_begin(struct cio_round *r, int64_t off, int64_t len)

@@ -23,7 +23,7 @@ struct cio_op;
 
 struct cio_round {
     int64_t off, len;
-    char *buf;        /* of the operation's unit size */
+    char *buf;
     uint64_t *cover;  /* a bit for each byte: written by somebody, or wanted */
     uint64_t *loaded; /* a bit for each byte: in the buffer, or about to be (read) */
     int whole;        /* all of them are */
@@ -43,8 +43,11 @@ struct cio_spare {
     struct cio_round *user;
 };
 
-/* 0 or -ENOMEM; what was made is destroyed with cio_round_destroy in any case. */
-int cio_round_create(struct cio_op *op, struct cio_round *r);
+/*
+ * `buf`, of the operation's unit size, stays the caller's. 0 or -ENOMEM; what was made is destroyed
+ * with cio_round_destroy in any case.
+ */
+int cio_round_create(struct cio_op *op, char *buf, struct cio_round *r);
 void cio_round_destroy(struct cio_op *op, struct cio_round *r);
 
 /* Begins anew with [off, off + len). */

@@ -63,7 +63,9 @@ struct cio_aggr {
     enum { CIO_AGGR_BITS, CIO_AGGR_SERVE, CIO_AGGR_DONES, CIO_AGGR_DONE } step;
     int nleaders;
     struct cio_pipeline pipe;
-    struct cio_serving *serving; /* pipe.depth of them */
+    struct cio_serving *serving; /* pipe.depth of them, */
+    char *rounds;                /* and their buffers */
+    char *messages;              /* buffers of slots and replies */
     struct cio_slot slot[CIO_SLOTS_MAX];
     struct cio_reply reply[CIO_REPLIES_MAX]; /* read */
     struct cio_spare spare;                  /* write */

@@ -9,7 +9,7 @@ struct cio_alloc {
     void *self;
 };
 
-/* malloc */
+/* malloc; huge pages for large ones, where the system gives them */
 extern const struct cio_alloc cio_alloc_system;
 
 #endif
