@@ -212,9 +212,26 @@ static void unlock_group(ADIO_File fd, int locked)
         ADIOI_LUSTRE_PIPE_Group_unlock(fd, lock_number(ADIOI_TAM_File_of(fd)));
 }
 
+enum { BELOW, ALONE, SERVED };
+
 /*
- * Serves a call, or says that the driver below must (0). What the file pointer was is restored
- * then, since the driver below moves it itself.
+ * Whether ROMIO's own way would be, once it has found out what is known by now, that each rank
+ * accesses the file by itself. With collective buffering disabled it does so without asking.
+ */
+static int may_be_alone(ADIO_File fd, int write)
+{
+    const ADIOI_Fns *below = ADIOI_TAM_File_of(fd)->below;
+
+    if (write)
+        return fd->hints->cb_write == ADIOI_HINT_AUTO &&
+            below->ADIOI_xxx_WriteStridedColl == ADIOI_GEN_WriteStridedColl;
+    return fd->hints->cb_read == ADIOI_HINT_AUTO &&
+        below->ADIOI_xxx_ReadStridedColl == ADIOI_GEN_ReadStridedColl;
+}
+
+/*
+ * Serves a call, or says that the driver below must. What the file pointer was is restored then,
+ * since the driver below moves it itself.
  */
 static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
@@ -231,7 +248,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
 
     if (refusal != NULL) {
         leave(fd, write, refusal);
-        return 0;
+        return BELOW;
     }
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &req);
     req.write = write;
@@ -249,36 +266,47 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     ADIOI_TAM_Report(fd, &stats, write);
     if (rc == -ECANCELED) {
         fd->fp_ind = pointer;
-        return 0;
+        return stats.alone && may_be_alone(fd, write) ? ALONE : BELOW;
     }
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
     *error_code = ADIOI_TAM_Error_code(fd, rc);
     set_count(status, datatype, moved);
-    return 1;
+    return SERVED;
 }
 
 void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                                 MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                 ADIO_Status * status, int *error_code)
 {
-    int locked;
+    int how = serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code);
+    int cb = fd->hints->cb_write, locked;
 
-    if (serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code))
+    if (how == SERVED)
         return;
+    if (how == ALONE)
+        fd->hints->cb_write = ADIOI_HINT_DISABLE;
     locked = lock_group(fd, fd->is_open);
     (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
                                                                 file_ptr_type, offset, status,
                                                                 error_code);
     unlock_group(fd, locked);
+    fd->hints->cb_write = cb;
 }
 
 void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
                                MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                ADIO_Status * status, int *error_code)
 {
-    if (!serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status, error_code))
-        (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,
-                                                                   file_ptr_type, offset, status,
-                                                                   error_code);
+    int how = serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status, error_code);
+    int cb = fd->hints->cb_read;
+
+    if (how == SERVED)
+        return;
+    if (how == ALONE)
+        fd->hints->cb_read = ADIOI_HINT_DISABLE;
+    (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,
+                                                               file_ptr_type, offset, status,
+                                                               error_code);
+    fd->hints->cb_read = cb;
 }

@@ -137,6 +137,7 @@ static int declined(struct cio_op *op)
     struct cio_choice choice = cio_choose(&t, op->set.tam);
 
     op->stats.declined = !choice.tam;
+    op->stats.alone = choice.alone;
     op->stats.why = choice.why;
     return op->stats.declined;
 }

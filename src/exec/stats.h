@@ -53,7 +53,8 @@ enum cio_time {
 struct cio_stats {
     int64_t count[CIO_COUNTS];
     double time[CIO_TIMES]; /* seconds */
-    int declined;           /* the call was left to others */
+    int declined;           /* the call was left to others, */
+    int alone;              /* and each rank had best access the file by itself */
     const char *why;        /* why it was, or was not; NULL: there was nothing to decide */
 };
 

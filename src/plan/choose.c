@@ -32,7 +32,8 @@ struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam)
     if (t->bytes == 0)
         return serve("there is nothing to transfer");
     if (t->spans <= t->hi - t->lo)
-        return leave("ranks do not interleave");
+        return (struct cio_choice){.alone = t->bytes / t->pieces >= LARGE_PIECE,
+                                   .why = "ranks do not interleave"};
     if (t->bytes / t->pieces >= LARGE_PIECE)
         return leave("pieces are large");
     if (t->bytes / t->pieces < TINY_PIECE)

@@ -21,7 +21,8 @@ struct cio_totals {
 };
 
 struct cio_choice {
-    int tam;         /* go on; 0: leave the call to the driver below */
+    int tam;         /* go on; 0: leave the call to the driver below, */
+    int alone;       /* where each rank had best access the file by itself */
     const char *why; /* a few words, always the same ones for the same reason */
 };
 

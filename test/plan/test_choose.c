@@ -93,7 +93,10 @@ int main(void)
     t.node_ranks = 8;
     t.pieces = 1 << 14;
     t.spans = 1 << 20; /* side by side */
-    CHECK(!is_served(&t, CIO_AUTOMATIC));
+    CHECK(!is_served(&t, CIO_AUTOMATIC) && !cio_choose(&t, CIO_AUTOMATIC).alone);
+    t.pieces = 16;
+    CHECK(!is_served(&t, CIO_AUTOMATIC) && cio_choose(&t, CIO_AUTOMATIC).alone);
+    t.pieces = 1 << 14;
     CHECK(is_served(&t, CIO_ENABLE));
     t.spans = 4 << 20;
     t.pieces = 8; /* of 128 KiB */
