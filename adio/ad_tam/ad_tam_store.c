@@ -164,6 +164,7 @@ int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store)
         return cio_store_open(fd->fd_sys, choose_kind(&ADIOI_TAM_File_of(fd)->hints), store);
     s = ADIOI_Malloc(sizeof(*s));
     s->base.ops = &slot_ops;
+    s->base.below = NULL;
     s->fd = fd;
     *store = &s->base;
     return 0;

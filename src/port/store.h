@@ -18,6 +18,7 @@
 
 struct cio_store {
     const struct cio_store_ops *ops;
+    struct cio_store *below; /* what it lies over: gets the calls that ops leaves NULL; or NULL */
 };
 
 /* One contiguous transfer of a batch. */
@@ -68,12 +69,16 @@ struct cio_store_ops {
 /* Writes all of it; short transfers and EINTR are gone on with. */
 static inline int cio_store_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
 {
+    while (s->ops->write == NULL)
+        s = s->below;
     return s->ops->write(s, buf, len, off);
 }
 
 /* Reads all of it; what lies beyond the end of the file reads as zeros. */
 static inline int cio_store_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
 {
+    while (s->ops->read == NULL)
+        s = s->below;
     return s->ops->read(s, buf, len, off);
 }
 
@@ -87,19 +92,26 @@ static inline int cio_store_transfer(struct cio_store *s, int write, const struc
 /* An exclusive lock on a range, for read-modify-write. -ENOTSUP where there are no locks. */
 static inline int cio_store_lock(struct cio_store *s, int64_t off, int64_t len)
 {
+    while (s->ops->lock == NULL)
+        s = s->below;
     return s->ops->lock(s, off, len);
 }
 
 static inline void cio_store_unlock(struct cio_store *s, int64_t off, int64_t len)
 {
+    while (s->ops->unlock == NULL)
+        s = s->below;
     s->ops->unlock(s, off, len);
 }
 
 /* Where the file ends now; INT64_MAX where that cannot be known. */
 static inline int64_t cio_store_size(struct cio_store *s)
 {
-    int64_t size = s->ops->size != NULL ? s->ops->size(s) : -1;
+    int64_t size;
 
+    while (s->ops->size == NULL && s->below != NULL)
+        s = s->below;
+    size = s->ops->size != NULL ? s->ops->size(s) : -1;
     return size >= 0 ? size : INT64_MAX;
 }
 

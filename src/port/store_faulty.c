@@ -6,7 +6,6 @@
 
 struct faulty_store {
     struct cio_store store;
-    struct cio_store *below;
     struct cio_fault *fault;
 };
 
@@ -29,7 +28,7 @@ static int faulty_write(struct cio_store *s, const void *buf, int64_t len, int64
 
     if (fails(f->fault, f->fault->write_at, &f->fault->writes))
         return f->fault->error;
-    return cio_store_write(f->below, buf, len, off);
+    return cio_store_write(f->store.below, buf, len, off);
 }
 
 static int faulty_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
@@ -38,22 +37,7 @@ static int faulty_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
 
     if (fails(f->fault, f->fault->read_at, &f->fault->reads))
         return f->fault->error;
-    return cio_store_read(f->below, buf, len, off);
-}
-
-static int faulty_lock(struct cio_store *s, int64_t off, int64_t len)
-{
-    return cio_store_lock(faulty_of(s)->below, off, len);
-}
-
-static void faulty_unlock(struct cio_store *s, int64_t off, int64_t len)
-{
-    cio_store_unlock(faulty_of(s)->below, off, len);
-}
-
-static int64_t faulty_size(struct cio_store *s)
-{
-    return cio_store_size(faulty_of(s)->below);
+    return cio_store_read(f->store.below, buf, len, off);
 }
 
 static void faulty_destroy(struct cio_store *s)
@@ -64,9 +48,6 @@ static void faulty_destroy(struct cio_store *s)
 static const struct cio_store_ops faulty_ops = {
     .write = faulty_write,
     .read = faulty_read,
-    .lock = faulty_lock,
-    .unlock = faulty_unlock,
-    .size = faulty_size,
     .destroy = faulty_destroy,
 };
 
@@ -77,7 +58,7 @@ int cio_store_faulty_create(struct cio_store *below, struct cio_fault *fault,
 
     if (f == NULL)
         return -ENOMEM;
-    *f = (struct faulty_store){{&faulty_ops}, below, fault};
+    *f = (struct faulty_store){{&faulty_ops, below}, fault};
     *out = &f->store;
     return 0;
 }

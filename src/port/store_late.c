@@ -10,38 +10,12 @@
 
 struct late_store {
     struct cio_store store;
-    struct cio_store *below;
     uint64_t random;
 };
 
 static struct late_store *late_of(struct cio_store *s)
 {
     return (struct late_store *)s;
-}
-
-static int late_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
-{
-    return cio_store_write(late_of(s)->below, buf, len, off);
-}
-
-static int late_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
-{
-    return cio_store_read(late_of(s)->below, buf, len, off);
-}
-
-static int late_lock(struct cio_store *s, int64_t off, int64_t len)
-{
-    return cio_store_lock(late_of(s)->below, off, len);
-}
-
-static void late_unlock(struct cio_store *s, int64_t off, int64_t len)
-{
-    cio_store_unlock(late_of(s)->below, off, len);
-}
-
-static int64_t late_size(struct cio_store *s)
-{
-    return cio_store_size(late_of(s)->below);
 }
 
 static void late_start(struct cio_store *s, struct cio_batch *b)
@@ -57,8 +31,8 @@ static int late_test(struct cio_store *s, struct cio_batch *b)
 {
     if (b->done || b->own.left-- > 0)
         return b->done;
-    cio_store_start(late_of(s)->below, b);
-    return cio_store_test(late_of(s)->below, b);
+    cio_store_start(s->below, b);
+    return cio_store_test(s->below, b);
 }
 
 static void late_wait(struct cio_store *s, struct cio_batch *b)
@@ -85,11 +59,6 @@ static void late_destroy(struct cio_store *s)
 }
 
 static const struct cio_store_ops late_ops = {
-    .write = late_write,
-    .read = late_read,
-    .lock = late_lock,
-    .unlock = late_unlock,
-    .size = late_size,
     .destroy = late_destroy,
     .start = late_start,
     .test = late_test,
@@ -104,7 +73,7 @@ int cio_store_late_create(struct cio_store *below, uint64_t seed, struct cio_sto
 
     if (l == NULL)
         return -ENOMEM;
-    *l = (struct late_store){{&late_ops}, below, seed};
+    *l = (struct late_store){{&late_ops, below}, seed};
     *out = &l->store;
     return 0;
 }

@@ -139,7 +139,7 @@ static struct posix_store *store_new(int fd, struct cio_posix_calls calls)
 
     if (p == NULL)
         return NULL;
-    *p = (struct posix_store){{&posix_ops}, fd, calls};
+    *p = (struct posix_store){{&posix_ops, NULL}, fd, calls};
     if (calls.pwrite == NULL)
         p->calls.pwrite = system_pwrite;
     if (calls.pread == NULL)

@@ -32,7 +32,6 @@
 
 struct pool {
     struct cio_store store;
-    struct cio_store *below;
     pthread_mutex_t mutex; /* of what follows, but `made`, `max` and `pid` are the caller's own */
     pthread_cond_t work, done;
     struct cio_batch *head, **tail;
@@ -88,7 +87,7 @@ static struct run take(struct pool *p)
 static void transfer_run(struct pool *p, struct run *r)
 {
     for (int i = r->from; i < r->to && r->error == 0; i++)
-        r->error = cio_store_transfer(p->below, r->batch->write, &r->batch->piece[i]);
+        r->error = cio_store_transfer(p->store.below, r->batch->write, &r->batch->piece[i]);
 }
 
 /* Once nothing is left, the batch is the caller's again and not to be touched. */
@@ -206,7 +205,7 @@ static int offer(struct pool *p, struct cio_batch *b)
 static void pool_start(struct cio_store *s, struct cio_batch *b)
 {
     if (!offer(pool_of(s), b))
-        cio_store_start(pool_of(s)->below, b);
+        cio_store_start(s->below, b);
 }
 
 static int left(const struct cio_batch *b)
@@ -260,31 +259,6 @@ static const char *pool_name(const struct cio_store *s)
     return "thread";
 }
 
-static int pool_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
-{
-    return cio_store_write(pool_of(s)->below, buf, len, off);
-}
-
-static int pool_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
-{
-    return cio_store_read(pool_of(s)->below, buf, len, off);
-}
-
-static int pool_lock(struct cio_store *s, int64_t off, int64_t len)
-{
-    return cio_store_lock(pool_of(s)->below, off, len);
-}
-
-static void pool_unlock(struct cio_store *s, int64_t off, int64_t len)
-{
-    cio_store_unlock(pool_of(s)->below, off, len);
-}
-
-static int64_t pool_size(struct cio_store *s)
-{
-    return cio_store_size(pool_of(s)->below);
-}
-
 static void stop_threads(struct pool *p)
 {
     pthread_mutex_lock(&p->mutex);
@@ -305,16 +279,11 @@ static void pool_destroy(struct cio_store *s)
         pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->mutex);
     }
-    cio_store_destroy(p->below);
+    cio_store_destroy(p->store.below);
     free(p);
 }
 
 static const struct cio_store_ops pool_ops = {
-    .write = pool_write,
-    .read = pool_read,
-    .lock = pool_lock,
-    .unlock = pool_unlock,
-    .size = pool_size,
     .destroy = pool_destroy,
     .start = pool_start,
     .test = pool_test,
@@ -334,7 +303,7 @@ int cio_store_thread_create(struct cio_store *below, int threads, struct cio_sto
     if (p == NULL)
         return -ENOMEM;
     p->store.ops = &pool_ops;
-    p->below = below;
+    p->store.below = below;
     p->max = threads;
     p->tail = &p->head;
     pthread_mutex_init(&p->mutex, NULL);

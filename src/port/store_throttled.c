@@ -8,7 +8,6 @@
 
 struct throttled_store {
     struct cio_store store;
-    struct cio_store *below;
     struct cio_throttle *throttle;
     int writer;
 };
@@ -23,7 +22,7 @@ static int throttled_write(struct cio_store *s, const void *buf, int64_t len, in
 {
     struct throttled_store *t = throttled_of(s);
     int64_t end = cio_throttle_enter(t->throttle, t->writer, 1, off, len);
-    int rc = cio_store_write(t->below, buf, len, off);
+    int rc = cio_store_write(t->store.below, buf, len, off);
 
     cio_throttle_sleep(end);
     return rc;
@@ -33,25 +32,10 @@ static int throttled_read(struct cio_store *s, void *buf, int64_t len, int64_t o
 {
     struct throttled_store *t = throttled_of(s);
     int64_t end = cio_throttle_enter(t->throttle, t->writer, 0, off, len);
-    int rc = cio_store_read(t->below, buf, len, off);
+    int rc = cio_store_read(t->store.below, buf, len, off);
 
     cio_throttle_sleep(end);
     return rc;
-}
-
-static int throttled_lock(struct cio_store *s, int64_t off, int64_t len)
-{
-    return cio_store_lock(throttled_of(s)->below, off, len);
-}
-
-static void throttled_unlock(struct cio_store *s, int64_t off, int64_t len)
-{
-    cio_store_unlock(throttled_of(s)->below, off, len);
-}
-
-static int64_t throttled_size(struct cio_store *s)
-{
-    return cio_store_size(throttled_of(s)->below);
 }
 
 static void throttled_destroy(struct cio_store *s)
@@ -62,9 +46,6 @@ static void throttled_destroy(struct cio_store *s)
 static const struct cio_store_ops throttled_ops = {
     .write = throttled_write,
     .read = throttled_read,
-    .lock = throttled_lock,
-    .unlock = throttled_unlock,
-    .size = throttled_size,
     .destroy = throttled_destroy,
 };
 
@@ -75,7 +56,7 @@ int cio_store_throttled_create(struct cio_store *below, struct cio_throttle *thr
 
     if (t == NULL)
         return -ENOMEM;
-    *t = (struct throttled_store){{&throttled_ops}, below, throttle, writer};
+    *t = (struct throttled_store){{&throttled_ops, below}, throttle, writer};
     *out = &t->store;
     return 0;
 }

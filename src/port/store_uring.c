@@ -78,7 +78,6 @@ struct slot {
 
 struct uring {
     struct cio_store store;
-    struct cio_store *below; /* for blocking calls */
     int fd;
     pid_t pid;
     struct ring ring;
@@ -324,7 +323,7 @@ static void uring_start(struct cio_store *s, struct cio_batch *b)
     struct uring *u = uring_of(s);
 
     if (forked(u)) {
-        cio_store_start(u->below, b);
+        cio_store_start(u->store.below, b);
         return;
     }
     b->own.next = NULL;
@@ -382,46 +381,16 @@ static const char *uring_name(const struct cio_store *s)
     return "uring";
 }
 
-static int uring_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
-{
-    return cio_store_write(uring_of(s)->below, buf, len, off);
-}
-
-static int uring_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
-{
-    return cio_store_read(uring_of(s)->below, buf, len, off);
-}
-
-static int uring_lock(struct cio_store *s, int64_t off, int64_t len)
-{
-    return cio_store_lock(uring_of(s)->below, off, len);
-}
-
-static void uring_unlock(struct cio_store *s, int64_t off, int64_t len)
-{
-    cio_store_unlock(uring_of(s)->below, off, len);
-}
-
-static int64_t uring_size(struct cio_store *s)
-{
-    return cio_store_size(uring_of(s)->below);
-}
-
 static void uring_destroy(struct cio_store *s)
 {
     struct uring *u = uring_of(s);
 
     ring_close(&u->ring);
-    cio_store_destroy(u->below);
+    cio_store_destroy(u->store.below);
     free(u);
 }
 
 static const struct cio_store_ops uring_ops = {
-    .write = uring_write,
-    .read = uring_read,
-    .lock = uring_lock,
-    .unlock = uring_unlock,
-    .size = uring_size,
     .destroy = uring_destroy,
     .start = uring_start,
     .test = uring_test,
@@ -476,7 +445,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
     u = uring_new(fd, limits);
     if (u == NULL)
         return -ENOMEM;
-    rc = cio_store_posix_create(fd, &u->below);
+    rc = cio_store_posix_create(fd, &u->store.below);
     if (rc < 0)
         goto free_store;
     rc = ring_open(&u->ring, limits->entries);
@@ -491,7 +460,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
 close_ring:
     ring_close(&u->ring);
 destroy_below:
-    cio_store_destroy(u->below);
+    cio_store_destroy(u->store.below);
 free_store:
     free(u);
     return rc;
