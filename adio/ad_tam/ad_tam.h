@@ -209,6 +209,13 @@ int64_t ADIOI_TAM_Unit(ADIO_File fd);
 void ADIOI_TAM_Segment_name(ADIOI_TAM_File * layer, struct cio_segment *segment);
 void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 
+/*
+ * Takes a segment that a closed file of the same ranks, groups and aggregators has left: 1. Others
+ * may have taken another, or none. Puts one there, or gives it back if it is not worth keeping.
+ */
+int ADIOI_TAM_Pool_take(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
+void ADIOI_TAM_Pool_put(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
+
 /* The MPI error code, with the right class, of a negative errno. */
 int ADIOI_TAM_Error_code(ADIO_File fd, int error);
 

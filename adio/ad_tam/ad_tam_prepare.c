@@ -149,25 +149,67 @@ static int access_of(const struct cio_store *store)
     return i;
 }
 
-/* Joins the group's shared memory, and finds out whether everybody has; and what stores there are. */
+/* A number for a segment that all groups of a file know by the same name. */
+static int64_t number_of(const struct cio_segment *segment)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (const char *p = segment->key; *p != '\0'; p++)
+        h = (h ^ (unsigned char) *p) * 1099511628211u;
+    return (int64_t) (h >> 2) + 1;
+}
+
+/* Joins the group's shared memory, and that of others on the node: 0, or it cannot be had. */
+static int join(ADIO_File fd, ADIOI_TAM_Grouping * g, const char *key)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int64_t limit = layer->hints.memory_limit;
+
+    memset(&g->segment, 0, sizeof(g->segment));
+    memcpy(g->segment.key, key, sizeof(g->segment.key));
+    g->segment.with_near = 1;
+    if (layer->hints.transport == CIO_TRANSPORT_P2P ||
+        cio_segment_join(&g->segment, cio_nodemem_posix, g->team, limit) != 0)
+        return 1;
+    cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, limit);
+    return 0;
+}
+
+/* The largest of each of n numbers of any rank. */
+static void greatest(ADIO_File fd, const int64_t * mine, int64_t * all, int n)
+{
+    MPI_Reduce(mine, all, n, MPI_INT64_T, MPI_MAX, 0, fd->comm);
+    MPI_Bcast(all, n, MPI_INT64_T, 0, fd->comm);
+}
+
+/*
+ * Shared memory: what an earlier file has left, if all ranks have the same of it, or else new. Finds
+ * out whether everybody has joined; and what stores there are.
+ */
 static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int refused = 1, mine[2], worst[2] = { 0, 0 };
+    enum { REFUSED, ACCESS, NUMBER, MINUS_NUMBER, WORDS };
+    int64_t mine[WORDS], all[WORDS];
+    struct cio_segment named;
+    int kept = layer->hints.transport != CIO_TRANSPORT_P2P && ADIOI_TAM_Pool_take(fd, g, &g->segment);
 
-    ADIOI_TAM_Segment_name(layer, &g->segment);
-    g->segment.with_near = 1;
-    if (layer->hints.transport != CIO_TRANSPORT_P2P)
-        refused = cio_segment_join(&g->segment, cio_nodemem_posix, g->team,
-                                   layer->hints.memory_limit) != 0;
-    if (!refused)
-        cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, layer->hints.memory_limit);
-    mine[0] = refused;
-    mine[1] = access_of(g->store);
-    MPI_Reduce(mine, worst, 2, MPI_INT, MPI_MAX, 0, fd->comm);
-    MPI_Bcast(worst, 2, MPI_INT, 0, fd->comm);
-    g->segment.shared = !worst[0];
-    g->access = access_names[worst[1]];
+    ADIOI_TAM_Segment_name(layer, &named);
+    mine[REFUSED] = kept ? 0 : join(fd, g, named.key);
+    mine[ACCESS] = access_of(g->store);
+    mine[NUMBER] = kept ? number_of(&g->segment) : 0;
+    mine[MINUS_NUMBER] = -mine[NUMBER];
+    greatest(fd, mine, all, WORDS);
+    g->access = access_names[all[ACCESS]];
+    g->segment.shared = !all[REFUSED];
+    if (all[NUMBER] == -all[MINUS_NUMBER])
+        return;
+    if (kept) {
+        ADIOI_TAM_Segment_free(&g->segment);
+        mine[REFUSED] = join(fd, g, named.key);
+    }
+    greatest(fd, mine, all, 1);
+    g->segment.shared = !all[REFUSED];
 }
 
 static int is_current(const ADIOI_TAM_File * layer, uint64_t digest)
@@ -240,7 +282,7 @@ void ADIOI_TAM_Release(ADIO_File fd)
         ADIOI_TAM_Grouping *g = layer->grouping;
 
         layer->grouping = g->older;
-        ADIOI_TAM_Segment_free(&g->segment);
+        ADIOI_TAM_Pool_put(fd, g, &g->segment);
         cio_store_destroy(g->store);
         cio_team_destroy(g->team);
         ADIOI_Free(g);

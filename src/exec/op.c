@@ -230,6 +230,7 @@ static void choose_sharing(struct cio_op *op)
     struct cio_segment *seg = op->env.segment;
 
     seg->shared = op->all.sum[SUM_UNSHARED] == 0;
+    seg->largest = cio_max64(seg->largest, op->all.sum[SUM_BYTES]);
     op->shared = seg->shared && op->env.team->group_size > 1;
     if (seg->shared)
         return;

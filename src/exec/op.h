@@ -32,6 +32,7 @@ struct cio_segment {
     int shared;             /* every rank of every group is known to have joined its own */
     int refused;            /* shared memory could not be had: do not ask again */
     uint32_t told, arrived; /* notes on the board so far, and answers */
+    int64_t largest;        /* bytes of all ranks in the largest operation so far */
     int with_near;          /* aggregators of the node join the segments of all its groups too, */
     struct cio_nodemem *near; /* by leader: those that I have joined so; NULL: none */
     int nnear;

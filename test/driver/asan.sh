@@ -47,6 +47,7 @@ test_asan() {
     TIMEOUT=180
     test_case asan.watched watched
     test_case asan.info clean '' info "$scratch/files/file" 'open:*:romio_tam=xyz' 'view:1:romio_tam=enable' 'info:*:cb_domain=even'
+    test_case asan.file_after_file clean 'romio_tam enable' file_after_file "$scratch/files/file"
     test_case asan.two_files clean 'cb_buffer_size 65536' two_files "$scratch/files/file"
     test_case asan.many_open clean 'romio_tam enable' many_open "$scratch/files/file"
     test_case asan.delete clean '' delete "$scratch/files/file" tam: tam:ufs: lustre_pipe:

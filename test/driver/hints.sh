@@ -100,6 +100,8 @@ test_hints() {
     test_case driver.force_tam:ufs: file_system '' tam:ufs: 'TAM over UFS'
     test_case driver.force_lustre_pipe: file_system '' lustre_pipe: 'TAM over LUSTRE_PIPE'
     test_case driver.delete launch ours 2 '' delete "$scratch/files/file" tam: tam:ufs: lustre_pipe: tam:lustre_pipe:
+    test_case driver.file_after_file launch ours 8 'romio_tam enable
+romio_tam_aggrs_per_node 2' file_after_file "$scratch/files/file"
     test_case driver.two_files launch ours 4 'cb_buffer_size 65536' two_files "$scratch/files/file"
     test_case driver.many_open launch ours 4 'romio_tam enable' many_open "$scratch/files/file"
     test_case driver.shared_pointer launch ours 2 'romio_tam enable' shared_pointer "$scratch/files/file"
