@@ -30,6 +30,8 @@ tamio_plan_sources =                  \
     %D%/plan/order.h                  \
     %D%/plan/pattern.c                \
     %D%/plan/pattern.h                \
+    %D%/plan/permutation.c            \
+    %D%/plan/permutation.h            \
     %D%/plan/pipeline.c               \
     %D%/plan/pipeline.h               \
     %D%/plan/respond.c                \
@@ -56,9 +58,13 @@ tamio_exec_sources =                  \
     %D%/exec/round.h                  \
     %D%/exec/round_io.c               \
     %D%/exec/rounds.h                 \
+    %D%/exec/schedule.c               \
+    %D%/exec/schedule.h               \
     %D%/exec/serve.h                  \
     %D%/exec/stats.c                  \
     %D%/exec/stats.h                  \
+    %D%/exec/stream.c                 \
+    %D%/exec/stream.h                 \
     %D%/exec/talk.c                   \
     %D%/exec/team.c                   \
     %D%/exec/team.h                   \

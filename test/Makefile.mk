@@ -33,6 +33,7 @@ TESTS +=                              \
     test/plan/test_order              \
     test/plan/test_order_random       \
     test/plan/test_pattern            \
+    test/plan/test_permutation        \
     test/plan/test_pipeline           \
     test/plan/test_schedule           \
     test/plan/fuzz_code               \
@@ -50,6 +51,7 @@ TESTS +=                              \
     test/exec/test_faults             \
     test/exec/test_large              \
     test/exec/test_random             \
+    test/exec/test_schedule           \
     test/exec/test_stats
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec

@@ -35,6 +35,7 @@ typedef struct ADIOI_TAM_Grouping {
     int complained;             /* that shared memory cannot be had */
     struct cio_store *store;    /* on aggregators; */
     const char *access;         /* what these stores are, or the least of them is */
+    struct cio_pace pace;       /* of the store */
     struct cio_layout layout;   /* of the file, as it was known then */
 } ADIOI_TAM_Grouping;
 
@@ -57,6 +58,8 @@ typedef struct {
     const char *io;
     int declined;
     const char *why;            /* NULL: there was no call yet */
+    const char *schedule;
+    const char *schedule_why;
 } ADIOI_TAM_Choice;
 
 typedef struct ADIOI_TAM_File {

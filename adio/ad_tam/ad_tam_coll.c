@@ -97,6 +97,8 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->transport = (enum cio_transport) layer->hints.transport;
     set->sieve_write = as_switch(fd->hints->ds_write);
     set->sieve_read = as_switch(fd->hints->ds_read);
+    set->schedule = (enum cio_schedule) layer->hints.schedule;
+    set->explain = layer->hints.stats[0] != '\0';
     set->merge = CIO_AUTOMATIC;
     set->crowded = is_crowded(layer);
     set->tag = FIRST_TAG + CIO_OP_TAGS * (int) (layer->calls++ % TAG_GROUPS);
@@ -122,7 +124,8 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
         .alloc = cio_alloc_system,
         .store = layer->grouping->store,
         .team = layer->grouping->team,
-        .segment = segment != NULL ? segment : &layer->grouping->segment
+        .segment = segment != NULL ? segment : &layer->grouping->segment,
+        .pace = &layer->grouping->pace
     };
     struct cio_op *op = NULL;
     unsigned mode = is_crowded(layer) ? CIO_MPI_CROWDED : 0;

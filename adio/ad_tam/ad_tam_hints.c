@@ -106,6 +106,21 @@ static void show_grouping(ADIO_File fd)
         complain(fd, g);
 }
 
+static void show_schedule(ADIO_File fd, const struct cio_stats *stats)
+{
+    ADIOI_TAM_Choice *shown = &ADIOI_TAM_File_of(fd)->shown;
+    const char *word = cio_schedule_name(stats->schedule);
+    char text[MPI_MAX_INFO_VAL];
+
+    if (stats->schedule_why == NULL ||
+        (word == shown->schedule && stats->schedule_why == shown->schedule_why))
+        return;
+    snprintf(text, sizeof(text), "%s: %s", word, stats->schedule_why);
+    ADIOI_Info_set(fd->info, (char *) "tamio_schedule", text);
+    shown->schedule = word;
+    shown->schedule_why = stats->schedule_why;
+}
+
 static void show_call(ADIO_File fd, const struct cio_stats *stats)
 {
     ADIOI_TAM_Choice *shown = &ADIOI_TAM_File_of(fd)->shown;
@@ -113,6 +128,7 @@ static void show_call(ADIO_File fd, const struct cio_stats *stats)
 
     if (!stats->declined)
         show_number(fd, "tamio_pipeline_depth", stats->count[CIO_COUNT_DEPTH], &shown->depth);
+    show_schedule(fd, stats);
     if (stats->why == shown->why && stats->declined == shown->declined)
         return;
     snprintf(text, sizeof(text), "%s: %s",

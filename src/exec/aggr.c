@@ -168,7 +168,7 @@ static void begin_position(struct cio_op *op, struct cio_serving *s, int64_t pos
     s->firsts = s->pending;
     s->held = 0;
     memset(s->got, 0, (size_t)g->nleaders * sizeof(*s->got));
-    cio_domains_range(&op->rounds.domains, op->env.team->my_aggr, pos, &off, &len);
+    cio_rounds_range(&op->rounds, pos * op->rounds.naggr + op->env.team->my_aggr, &off, &len);
     cio_round_begin(&s->round, off, len);
     cio_count_add(&op->stats, CIO_COUNT_ROUNDS, 1);
 }
@@ -194,7 +194,10 @@ static void begin_serving(struct cio_op *op)
     struct cio_aggr *g = op->aggr;
 
     g->step = CIO_AGGR_SERVE;
-    op->stats.time[CIO_TIME_POSITIONS] = cio_now() - op->started - op->stats.time[CIO_TIME_SETUP];
+    op->serving = cio_now();
+    op->stats.time[CIO_TIME_POSITIONS] = op->serving - op->started -
+                                         op->stats.time[CIO_TIME_SETUP] -
+                                         op->stats.time[CIO_TIME_SCHEDULE];
     g->post_pos = g->begin_pos = next_touched(op, 0);
 }
 
@@ -255,6 +258,7 @@ static void send_dones(struct cio_op *op)
     struct cio_aggr *g = op->aggr;
 
     g->step = CIO_AGGR_DONES;
+    op->serving = cio_now() - op->serving;
     g->done = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error, .eof = op->eof};
     for (int l = 0; l < g->nleaders; l++)
         cio_op_send(op, &g->done, sizeof(g->done), op->env.team->leader[l], CIO_TAG_DONE,

@@ -39,6 +39,7 @@ static int64_t lay_out(struct cio_board *b, struct cio_desc *desc, int k, int64_
         reserve(&d->pos, budget + SLACK, &at);
         reserve(&d->bits, (CIO_MAX_UNITS + 64 * (int64_t)naggr) / 8, &at);
     }
+    reserve(&b->order, 2 * CIO_MAX_ORDERED * (int64_t)sizeof(uint32_t), &at);
     reserve(&b->units, k * lists * (int64_t)sizeof(struct cio_unit), &at);
     reserve(&b->out, 2 * k * (budget + SLACK), &at);
     return at;
@@ -60,7 +61,9 @@ void cio_board_init(struct cio_board *b, int k, int64_t budget, int naggr)
 
 int64_t cio_board_backed(const struct cio_board *b)
 {
-    int64_t bytes = cio_board_head_size((int)b->members) + b->units.backed + b->out.backed;
+    int64_t bytes = cio_board_head_size((int)b->members);
+
+    bytes += b->order.backed + b->units.backed + b->out.backed;
 
     for (int i = 0; i < b->members; i++) {
         const struct cio_desc *d = &b->desc[i];

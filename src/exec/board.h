@@ -6,8 +6,9 @@
  * the most that a window may take, but only what is used gets backed by memory. Offsets are
  * relative to the base, which differs from rank to rank.
  *
- *   board | area of member 0 | ... | area of member k-1 | units | out
+ *   board | area of member 0 | ... | area of member k-1 | order | units | out
  *   area:  lists, their code, positions of their pieces (if merged), set of positions touched
+ *   order: that of every aggregator, where it is not by offset (schedule.c)
  *   out:   for each unit: head, parts, coded lists, data
  *
  * Leader and members talk through two counters: `told` counts the leader's words to all, `arrived`
@@ -61,6 +62,16 @@ struct cio_unit {
     int32_t last; /* no window after this one has any of it */
 };
 
+/* What was decided about the order in which aggregators serve their positions. */
+struct cio_decision {
+    int32_t kind;     /* enum cio_schedule, never automatic */
+    int32_t why;      /* schedule.c */
+    int32_t permuted; /* any aggregator's order is not by offset */
+    int32_t known;    /* what follows is: the mean response of ranks, in stripe-times, */
+    double offset;    /* by offset, */
+    double chosen;    /* and in this order */
+};
+
 /* So many aggregators of a node at most read and write the boards of its groups directly. */
 #define CIO_NEAR_MAX 64
 
@@ -74,7 +85,8 @@ struct cio_board {
     struct cio_reduction words;                       /* what a reduction has yielded */
     int64_t members;
     int64_t nunits;
-    struct cio_region head, units, out;
+    struct cio_decision decision;
+    struct cio_region order, units, out;
     int64_t out_used;       /* to where the window reaches in it */
     struct cio_desc desc[]; /* one per member */
 };
@@ -99,6 +111,9 @@ struct cio_area {
 
 /* Positions beyond this many would cost more to keep track of than they bring. */
 #define CIO_MAX_UNITS ((int64_t)1 << 24)
+
+/* Beyond this many, all positions are served by offset. */
+#define CIO_MAX_ORDERED ((int64_t)1 << 18)
 
 /* Size of a board for k members, all of whose regions are reserved, none of them backed. */
 int64_t cio_board_size(int k, int64_t budget, int naggr);

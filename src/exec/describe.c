@@ -160,13 +160,14 @@ static int describe_all(struct cio_describer *d)
 
 /* ---- window by window ---- */
 
-/* Marks every position that the request touches. */
-static void mark(const struct cio_describer *d)
+void cio_describe_positions(const struct cio_request *req, const struct cio_rounds *rounds,
+                            uint64_t *bits)
 {
-    const struct cio_request *req = d->req;
     int64_t left = req->bytes, end = INT64_MIN;
     struct cio_cursor c;
 
+    if (left == 0)
+        return;
     cio_cursor_seek(&c, req->file, req->start);
     while (left > 0) {
         int64_t run = cio_cursor_run(&c, left);
@@ -176,9 +177,9 @@ static void mark(const struct cio_describer *d)
         left -= run;
         while (end < off + run) {
             int64_t begin;
-            int64_t t = cio_rounds_locate(d->rounds, cio_max64(off, end), &begin, &end);
+            int64_t t = cio_rounds_locate(rounds, cio_max64(off, end), &begin, &end);
 
-            cio_bits_set(d->area.bits, cio_rounds_bit(d->rounds, t));
+            cio_bits_set(bits, cio_rounds_bit(rounds, t));
         }
     }
 }
@@ -278,7 +279,7 @@ int cio_describe(struct cio_describer *d, struct cio_place *place)
         clear(desc);
     }
     if (fresh)
-        mark(d);
+        cio_describe_positions(d->req, d->rounds, d->area.bits);
     return describe_some(d, place);
 }
 

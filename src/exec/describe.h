@@ -26,6 +26,10 @@ struct cio_describer {
  */
 int cio_describe(struct cio_describer *d, struct cio_place *place);
 
+/* Adds every position that a request touches to a set of them (rounds.h). */
+void cio_describe_positions(const struct cio_request *req, const struct cio_rounds *rounds,
+                            uint64_t *bits);
+
 /* How many of the area's lists belong to units up to t, and their bytes. */
 int64_t cio_area_lists(const struct cio_area *area, int64_t t);
 int64_t cio_area_bytes(const struct cio_area *area, int64_t lists);

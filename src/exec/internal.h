@@ -43,14 +43,15 @@ struct cio_op {
     struct cio_env env;
     struct cio_settings set;
     struct cio_request req;
-    enum { CIO_OP_REDUCE, CIO_OP_AGREE, CIO_OP_RUN, CIO_OP_DONE } phase;
+    enum { CIO_OP_REDUCE, CIO_OP_AGREE, CIO_OP_SCHEDULE, CIO_OP_RUN, CIO_OP_DONE } phase;
     int error; /* the first one */
     struct cio_reduction mine, all;
     struct cio_reduce reduce;
     struct cio_rounds rounds;
-    struct cio_pipeline pipe; /* how aggregators divide their buffers */
-    int shared;               /* the group's board lies in shared memory */
-    struct cio_nodemem own;   /* a board that does not */
+    struct cio_scheduling *scheduling; /* NULL: by offset */
+    struct cio_pipeline pipe;          /* how aggregators divide their buffers */
+    int shared;                        /* the group's board lies in shared memory */
+    struct cio_nodemem own;            /* a board that does not */
     struct cio_member member;
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
@@ -58,6 +59,7 @@ struct cio_op {
     int64_t held; /* bytes of buffers now */
     int64_t eof;  /* where the file ends (read); INT64_MAX: nobody came to its end */
     double started;
+    double serving; /* since when an aggregator has served its positions; then how long */
 };
 
 double cio_now(void);

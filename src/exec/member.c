@@ -216,6 +216,8 @@ static void begin_alone(struct cio_op *op)
         cio_member_begin(op, board, 0, &m->out);
     else
         m->out = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
+    if (m->out.error == 0)
+        m->out.error = op->error; /* of the time before */
     send_answer(op);
 }
 

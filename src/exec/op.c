@@ -1,5 +1,5 @@
 /* One operation: the agreement at its start, its roles, its end. */
-#include "exec/internal.h"
+#include "exec/schedule.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@
 #define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
 /* The words of the reduction. */
-enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR };
-enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED };
+enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE };
+enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES };
 
 double cio_now(void)
 {
@@ -111,6 +111,8 @@ static void describe_range(struct cio_op *op)
     }
     op->mine.min[MIN_ERROR] = op->error;
     op->mine.sum[SUM_UNSHARED] = cio_board_join(op) != 0;
+    if (op->env.pace != NULL)
+        op->mine.min[MIN_MINUS_PACE] = -op->env.pace->ns[req->write];
     if (req->bytes == 0)
         return;
     cio_cursor_seek(&c, req->file, req->start);
@@ -121,6 +123,7 @@ static void describe_range(struct cio_op *op)
     op->mine.sum[SUM_PIECES] = op->stats.count[CIO_COUNT_PIECES];
     op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
+    op->mine.sum[SUM_TOUCHES] = cio_schedule_touches(op, op->mine.sum[SUM_SPANS]);
 }
 
 /* Whether the call is left to others, for a reason that all ranks see. */
@@ -182,6 +185,8 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
         rc = cio_leader_create(op);
     if (rc == 0 && env->team->my_aggr >= 0)
         rc = cio_aggr_create(op);
+    if (rc == 0)
+        rc = cio_schedule_create(op);
     if (rc != 0)
         cio_op_fail(op, rc);
     describe_range(op);
@@ -241,12 +246,26 @@ static void choose_sharing(struct cio_op *op)
 static void start_roles(struct cio_op *op)
 {
     op->phase = CIO_OP_RUN;
-    choose_sharing(op);
-    op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
     if (op->leader != NULL)
         cio_leader_start(op);
     else
         cio_member_start(op);
+}
+
+/* Ranks have agreed to begin; where it is not known yet in which order, they find that out first.
+ */
+static void begin(struct cio_op *op)
+{
+    struct cio_prospect prospect = {
+        .touches = op->all.sum[SUM_TOUCHES],
+        .stripe_ns = op->all.min[MIN_MINUS_PACE] < 0 ? -op->all.min[MIN_MINUS_PACE] : 0};
+
+    choose_sharing(op);
+    op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
+    if (cio_schedule_begin(op, &prospect))
+        op->phase = CIO_OP_SCHEDULE;
+    else
+        start_roles(op);
 }
 
 static int reserve(struct cio_op *op)
@@ -288,7 +307,7 @@ static void after_reduce(struct cio_op *op)
     else if (op->phase == CIO_OP_REDUCE && op->rounds.slice > CIO_SMALL_SLICE)
         agree(op);
     else
-        start_roles(op);
+        begin(op);
 }
 
 static int roles_done(const struct cio_op *op)
@@ -302,6 +321,8 @@ int cio_op_progress(struct cio_op *op)
 
     if (op->phase <= CIO_OP_AGREE && cio_reduce_progress(op))
         after_reduce(op);
+    if (op->phase == CIO_OP_SCHEDULE && cio_schedule_progress(op))
+        start_roles(op);
     while (op->phase == CIO_OP_RUN && advanced) {
         advanced = 0;
         if (op->aggr != NULL)
@@ -378,7 +399,9 @@ static int await_next(struct cio_op *op)
 /* Whatever this rank waits for. */
 static void await(struct cio_op *op, struct cio_needs *needs, int *idle)
 {
-    if (op->phase != CIO_OP_RUN)
+    if (op->phase == CIO_OP_SCHEDULE)
+        cio_schedule_needs(op, needs);
+    else if (op->phase != CIO_OP_RUN)
         cio_reduce_needs(op, needs);
     else if (op->leader != NULL)
         cio_leader_needs(op, needs);
@@ -423,9 +446,25 @@ int64_t cio_op_moved(const struct cio_op *op)
         cio_min64(cio_flat_lower(req->file, op->eof - req->disp) - req->start, req->bytes), 0);
 }
 
+/* What a round took, in the mean of all that this rank has served; half of it from the last time.
+ */
+static void note_pace(struct cio_op *op)
+{
+    int64_t *ns = op->env.pace != NULL ? &op->env.pace->ns[op->req.write] : NULL;
+    int64_t rounds = op->stats.count[CIO_COUNT_ROUNDS];
+
+    if (ns == NULL || rounds == 0 || op->error != 0)
+        return;
+    rounds = (int64_t)(1e9 * op->serving / (double)rounds) + 1;
+    *ns = *ns == 0 ? rounds : (*ns + rounds) / 2;
+}
+
 int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
 {
     int error = op->error;
+
+    note_pace(op);
+    cio_schedule_finish(op);
 
     cio_member_finish(op);
     cio_leader_finish(op);

@@ -57,6 +57,11 @@ void cio_segment_join_near(struct cio_segment *segment, struct cio_node_memory n
 /* Gives back what the segment holds. */
 void cio_segment_leave(struct cio_segment *segment, struct cio_node_memory nodemem);
 
+/* How long rounds have taken: what outlives an operation for the sake of choosing an order. */
+struct cio_pace {
+    int64_t ns[2]; /* read, write; an average of operations in which this rank was an aggregator */
+};
+
 /* What an operation works with; all of it the caller's, and alive until it is finished. */
 struct cio_env {
     struct cio_comm *comm;
@@ -65,6 +70,7 @@ struct cio_env {
     struct cio_store *store; /* needed on aggregators only */
     const struct cio_team *team;
     struct cio_segment *segment;
+    struct cio_pace *pace; /* NULL: nothing is kept */
 };
 
 struct cio_settings {
@@ -83,6 +89,8 @@ struct cio_settings {
     enum cio_transport transport;
     enum cio_switch sieve_write; /* read-modify-write for rounds with holes */
     enum cio_switch sieve_read;  /* read what nobody asked for, to read in one piece */
+    enum cio_schedule schedule;  /* in which order aggregators serve their rounds */
+    int explain;                 /* find out what the order brings, for the statistics */
     enum cio_switch merge;       /* pieces of a group; automatic: where many of them adjoin */
     int crowded;                 /* ranks share cores: whoever waits sleeps at once */
     int once;                    /* agree once only, at the start: a second time is out of order */

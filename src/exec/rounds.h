@@ -1,6 +1,10 @@
 /*
  * The rounds of a file range, as all ranks compute them: aggregator a serves its positions one
- * after the other, and unit t = position * naggr + a is what it serves at one of them.
+ * after the other, and unit t = s * naggr + a is what it serves as number s of them.
+ *
+ * By offset, s is the position itself. With another order (schedule.c), every rank has that of all
+ * aggregators, and all that goes from unit to unit follows it: lists, windows, sets of "positions"
+ * on the wire, and the aggregator itself.
  */
 #ifndef CIO_EXEC_ROUNDS_H
 #define CIO_EXEC_ROUNDS_H
@@ -16,6 +20,9 @@ struct cio_rounds {
     int64_t positions; /* the most that any aggregator has, */
     int64_t slice;     /* rounded up to whole words of bits: aggregator a has bits a * slice ... */
     int64_t units;     /* positions * naggr */
+    /* Another order than by offset: which position is number s, at a * positions + s, and which
+     * number a position has, at a * positions + position; else NULL. */
+    const uint32_t *order, *index;
 };
 
 static inline void cio_rounds_init(const struct cio_domains *d, int naggr, struct cio_rounds *r)
@@ -27,6 +34,7 @@ static inline void cio_rounds_init(const struct cio_domains *d, int naggr, struc
         r->positions = cio_max64(r->positions, cio_domains_positions(d, a));
     r->slice = (r->positions + 63) / 64 * 64;
     r->units = r->positions * naggr;
+    r->order = r->index = NULL;
 }
 
 /* File range of unit t. */
@@ -36,6 +44,8 @@ static inline void cio_rounds_range(const struct cio_rounds *r, int64_t t, int64
     int aggr = (int)(t % r->naggr);
     int64_t pos = t / r->naggr;
 
+    if (r->order != NULL)
+        pos = r->order[aggr * r->positions + pos];
     *off = *len = 0;
     if (pos < cio_domains_positions(&r->domains, aggr))
         cio_domains_range(&r->domains, aggr, pos, off, len);
@@ -50,6 +60,8 @@ static inline int64_t cio_rounds_locate(const struct cio_rounds *r, int64_t off,
 
     cio_domains_locate(&r->domains, off, &aggr, &pos, end);
     cio_domains_range(&r->domains, aggr, pos, begin, &len);
+    if (r->index != NULL)
+        pos = r->index[aggr * r->positions + pos];
     return pos * r->naggr + aggr;
 }
 

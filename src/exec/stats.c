@@ -20,6 +20,8 @@ static const char *const count_name[CIO_COUNTS] = {
     [CIO_COUNT_RECEIVES] = "receives",
     [CIO_COUNT_ROUND_RECEIVES] = "receives_per_round",
     [CIO_COUNT_ROUNDS] = "rounds",
+    [CIO_COUNT_TOUCHES] = "touches",
+    [CIO_COUNT_DEGREE] = "degree",
     [CIO_COUNT_DEPTH] = "depth",
     [CIO_COUNT_FILE_CALLS] = "file_calls",
     [CIO_COUNT_FILE_LOCKS] = "file_locks",
@@ -33,6 +35,7 @@ static const char *const count_name[CIO_COUNTS] = {
 
 static const char *const time_name[CIO_TIMES] = {
     [CIO_TIME_SETUP] = "setup",
+    [CIO_TIME_SCHEDULE] = "schedule",
     [CIO_TIME_FLATTEN] = "intra_metadata",
     [CIO_TIME_MERGE] = "intra_merge",
     [CIO_TIME_COPY] = "intra_copy",
@@ -71,6 +74,18 @@ static void put_text(struct out *o, const char *s)
     }
 }
 
+static void put_schedule(struct out *o, const struct cio_stats *s)
+{
+    if (s->schedule_why == NULL)
+        return;
+    put(o, ", \"schedule\": {\"order\": \"%s\", \"why\": \"%s\"", cio_schedule_name(s->schedule),
+        s->schedule_why);
+    if (s->predicted >= 0)
+        put(o, ", \"predicted_by_offset\": %.3f, \"predicted\": %.3f", s->predicted_offset,
+            s->predicted);
+    put(o, "}");
+}
+
 int cio_stats_json(const struct cio_report *r, const struct cio_stats *sum,
                    const struct cio_stats *most, char *line, size_t size)
 {
@@ -95,6 +110,8 @@ int cio_stats_json(const struct cio_report *r, const struct cio_stats *sum,
     put(&o, "}, \"seconds\": {");
     for (int i = 0; i < CIO_TIMES; i++)
         put(&o, "%s\"%s\": %.6f", i > 0 ? ", " : "", time_name[i], most->time[i]);
-    put(&o, "}}");
+    put(&o, "}");
+    put_schedule(&o, sum);
+    put(&o, "}");
     return (int)o.used;
 }

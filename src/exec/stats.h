@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plan/hints.h"
+
 enum cio_count {
     CIO_COUNT_BYTES,          /* asked for */
     CIO_COUNT_PIECES,         /* contiguous pieces asked for, */
@@ -25,6 +27,8 @@ enum cio_count {
     CIO_COUNT_RECEIVES,       /* data messages at aggregators, */
     CIO_COUNT_ROUND_RECEIVES, /* the most in one round (only the largest means something) */
     CIO_COUNT_ROUNDS,
+    CIO_COUNT_TOUCHES,    /* pairs of a rank and a round that it touches, */
+    CIO_COUNT_DEGREE,     /* and the most ranks of one round; both only where an order was sought */
     CIO_COUNT_DEPTH,      /* rounds that an aggregator may serve at once */
     CIO_COUNT_FILE_CALLS, /* transfers, */
     CIO_COUNT_FILE_LOCKS, /* and locks and unlocks beside */
@@ -39,6 +43,7 @@ enum cio_count {
 
 enum cio_time {
     CIO_TIME_SETUP,     /* until all ranks have agreed */
+    CIO_TIME_SCHEDULE,  /* agreeing on the order of rounds, */
     CIO_TIME_FLATTEN,   /* intra-node: metadata, */
     CIO_TIME_MERGE,     /* merge, */
     CIO_TIME_COPY,      /* copy */
@@ -52,10 +57,14 @@ enum cio_time {
 
 struct cio_stats {
     int64_t count[CIO_COUNTS];
-    double time[CIO_TIMES]; /* seconds */
-    int declined;           /* the call was left to others, */
-    int alone;              /* and each rank had best access the file by itself */
-    const char *why;        /* why it was, or was not; NULL: there was nothing to decide */
+    double time[CIO_TIMES];     /* seconds */
+    int declined;               /* the call was left to others, */
+    int alone;                  /* and each rank had best access the file by itself */
+    const char *why;            /* why it was, or was not; NULL: there was nothing to decide */
+    enum cio_schedule schedule; /* in which order rounds were served, */
+    const char *schedule_why;   /* and why; NULL: it did not come to that */
+    double predicted_offset;    /* mean response of ranks by offset, in rounds, if it is known: */
+    double predicted;           /* and in that order; else -1 */
 };
 
 static inline void cio_count_add(struct cio_stats *s, enum cio_count c, int64_t n)

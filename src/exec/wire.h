@@ -10,6 +10,12 @@
  *                                       nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
  *   leader -> leader   CIO_TAG_REDUCE   words of a reduction, up the tree; CIO_TAG_REDUCED: down
+ *
+ * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
+ *
+ *   leader -> aggr.    CIO_TAG_PATTERN  who of the group touches what (also: a member to its
+ * leader) aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back aggr.
+ * -> leader    CIO_TAG_ORDER    decision, coded order (also: a leader to its members)
  */
 #ifndef CIO_EXEC_WIRE_H
 #define CIO_EXEC_WIRE_H
@@ -25,7 +31,11 @@ enum cio_tag {
     CIO_TAG_REPLY,
     CIO_TAG_DONE,
     CIO_TAG_REDUCE,
-    CIO_TAG_REDUCED
+    CIO_TAG_REDUCED,
+    CIO_TAG_PATTERN,
+    CIO_TAG_REPORT,
+    CIO_TAG_PLAN,
+    CIO_TAG_ORDER
 };
 
 /* How far a member has described its pieces: all of the units before t, and t up to a file offset.
@@ -44,6 +54,7 @@ enum cio_ctl_kind {
                     /* the answer is READY for the next one */
     CIO_CTL_ALONE,  /* down: do it again from where the window began, by messages */
     CIO_CTL_REDUCED, /* down: what the reduction has yielded; no answer */
+    CIO_CTL_ORDER,   /* down: the orders of aggregators are on the board; no answer */
     CIO_CTL_FINAL    /* down: the outcome; no answer */
 };
 

@@ -49,7 +49,7 @@ static const struct cio_hint table[] = {
       .help = "how file access runs beside communication" },
     { .name = "cb_schedule", .kind = CIO_HINT_CHOICE, .field = FIELD(schedule),
       .words = {"offset", "automatic", "mdf", "lw-mdf", "gw-mdf", "first-finish"},
-      .initial = "offset", .inert = "offset",
+      .initial = "offset",
       .help = "the order in which an aggregator serves its stripes" },
     { .name = "cb_early_return", .kind = CIO_HINT_CHOICE, .field = FIELD(early_return),
       .words = SWITCH_WORDS, .initial = "automatic", .inert = "disable",
@@ -88,6 +88,15 @@ const struct cio_hint *cio_hint_table(size_t *n)
 {
     *n = TABLE_LENGTH;
     return table;
+}
+
+const char *cio_schedule_name(enum cio_schedule schedule)
+{
+    size_t i = 0;
+
+    while (table[i].field != FIELD(schedule))
+        i++;
+    return table[i].words[schedule];
 }
 
 static int64_t *number_of(const struct cio_hint *hint, struct cio_hints *h)

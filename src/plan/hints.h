@@ -34,6 +34,10 @@ enum cio_schedule {
     CIO_SCHEDULE_GW_MDF,
     CIO_SCHEDULE_FIRST_FINISH
 };
+
+/* The word of the hint for an order. */
+const char *cio_schedule_name(enum cio_schedule schedule);
+
 enum cio_placement { CIO_PLACEMENT_SPREAD, CIO_PLACEMENT_ROMIO, CIO_PLACEMENT_COST };
 enum cio_persistency { CIO_PERSISTENCY_NONE, CIO_PERSISTENCY_JOB };
 

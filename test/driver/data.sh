@@ -34,8 +34,16 @@ cb_buffer_size 65536
 romio_tam_transport $2" eof "$file"
 }
 
+# Every order was taken by some call.
+orders_told() {
+    local order
+    for order in offset mdf lw-mdf gw-mdf first-finish; do
+        grep -q "\"schedule\": {\"order\": \"$order\"" "$scratch/orders" || { echo "never: $order"; return 1; }
+    done
+}
+
 test_data() {
-    local layout transport aggrs
+    local layout transport aggrs order
     TIMEOUT=120
     for layout in 4 7 3x3 3x3-cyclic; do
         for transport in shm p2p; do
@@ -56,6 +64,17 @@ cb_buffer_size 65536
 striping_unit 8192
 striping_factor 3
 romio_lustre_overstriping 2'
+        for order in automatic mdf lw-mdf gw-mdf first-finish; do
+            for transport in shm p2p; do
+                next_part
+                test_case "data.$layout.$order.$transport" compare_data $layout "romio_tam enable
+cb_buffer_size 65536
+cb_schedule $order
+romio_tam_transport $transport
+romio_tam_stats $scratch/orders"
+            done
+        done
+        test_case "data.$layout.orders" orders_told
         next_part
         test_case "data.$layout.default" compare_data $layout ''
         test_case "data.$layout.disable" compare_data $layout 'romio_tam disable'

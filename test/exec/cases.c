@@ -175,6 +175,23 @@ static void make_layout(struct test_case *c, uint64_t seed)
     c->world.settings.layout = &c->layout;
 }
 
+/* In three of four cases another order than by offset. */
+static void make_schedule(struct test_case *c, uint64_t seed)
+{
+    struct cio_settings *s = &c->world.settings;
+    uint64_t rnd = seed ^ 0x6f72646572u;
+    int slow;
+
+    if (check_between(&rnd, 0, 3) == 0)
+        return;
+    s->schedule =
+        (enum cio_schedule)check_between(&rnd, CIO_SCHEDULE_AUTOMATIC, CIO_SCHEDULE_FIRST_FINISH);
+    s->explain = (int)check_between(&rnd, 0, 1);
+    slow = check_between(&rnd, 0, 1) != 0;
+    for (int r = 0; slow && r < c->world.size; r++)
+        c->world.pace[r] = (struct cio_pace){{(int64_t)1 << 40, (int64_t)1 << 40}};
+}
+
 void case_create(struct test_case *c, uint64_t seed, int overlap)
 {
     uint64_t rnd = seed;
@@ -210,6 +227,7 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
             make_request(c, &rnd, r, disp);
     }
     make_layout(c, seed);
+    make_schedule(c, seed);
 }
 
 void case_destroy(struct test_case *c)
@@ -358,10 +376,10 @@ void case_print(const struct test_case *c, const char *what, uint64_t seed)
     cio_layout_text(&c->layout, layout, sizeof(layout));
     printf("%s: seed %llu: %d ranks, %d nodes, %d leaders, %d aggregators, domain %d, unit %lld, "
            "stripe %lld x %lld, limit %lld, transport %d, merge %d, message %lld, depth %d, "
-           "buffer %lld, slow %d, layout %s\n",
+           "buffer %lld, slow %d, order %s, explain %d, layout %s\n",
            what, (unsigned long long)seed, c->world.size, c->world.nodes->nnodes,
            c->world.team[0]->nleaders, c->world.naggr, s->domain, (long long)s->unit,
            (long long)s->stripe, (long long)s->stripe_count, (long long)s->memory_limit,
            s->transport, s->merge, (long long)s->message, s->depth, (long long)s->buffer,
-           c->world.slow != 0, layout);
+           c->world.slow != 0, cio_schedule_name(s->schedule), s->explain, layout);
 }

@@ -34,6 +34,7 @@ void world_create(struct world *w, int size, const int *node_of, int c, int nagg
     ok(w->naggr, "spread");
     w->team = must(calloc((size_t)size, sizeof(*w->team)));
     w->segment = must(calloc((size_t)size, sizeof(*w->segment)));
+    w->pace = must(calloc((size_t)size, sizeof(*w->pace)));
     w->comm = must(calloc((size_t)size, sizeof(*w->comm)));
     w->request = must(calloc((size_t)size, sizeof(*w->request)));
     w->stats = must(calloc((size_t)size, sizeof(*w->stats)));
@@ -87,6 +88,7 @@ void world_destroy(struct world *w)
     free(w->stats);
     free(w->request);
     free(w->comm);
+    free(w->pace);
     free(w->segment);
     free(w->team);
     free(w->aggr);
@@ -103,7 +105,8 @@ static struct cio_op *start(struct world *w, int r, struct cio_store *store)
                           .alloc = w->alloc,
                           .store = store,
                           .team = w->team[r],
-                          .segment = &w->segment[r]};
+                          .segment = &w->segment[r],
+                          .pace = &w->pace[r]};
 
     return must(cio_op_start(&env, &w->settings, &w->request[r]));
 }

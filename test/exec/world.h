@@ -21,6 +21,7 @@ struct world {
     int *aggr;
     struct cio_team **team;      /* per rank */
     struct cio_segment *segment; /* per rank */
+    struct cio_pace *pace;       /* per rank */
     struct cio_comm **comm;      /* per rank */
     struct cio_request *request; /* per rank */
     struct cio_stats *stats;     /* per rank, of the last run */
