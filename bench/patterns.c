@@ -12,7 +12,7 @@ const struct pattern pattern_list[] = {
     {.name = "halo", .help = "the same, from memory with a halo of one site"},
     {.name = "btio", .help = "3-D blocks of 5 doubles per cell, 64^3 cells (BTIO-like)"},
     {.name = "s3d", .help = "3-D blocks of doubles, 128 x 128 x 128 (S3D-like)"},
-    {.name = "coll_perf", .help = "3-D blocks of ints, 256 x 256 x 256 (ROMIO's coll_perf)"},
+    {.name = "coll_perf", .help = "3-D blocks of ints, 512 x 256 x 256 (ROMIO's coll_perf)"},
     {.name = "contiguous", .help = "one block of 1 MB per rank"},
     {.name = NULL},
 };
@@ -145,7 +145,7 @@ int pattern_create(const char *name, int rank, int ranks, struct pattern *p)
     struct blocks lattice = {.dims = 4, .local = {8, 8, 8, 8}};
     struct blocks btio = {.dims = 3, .global = {64, 64, 64}};
     struct blocks s3d = {.dims = 3, .global = {128, 128, 128}};
-    struct blocks coll_perf = {.dims = 3, .global = {256, 256, 256}};
+    struct blocks coll_perf = {.dims = 3, .global = {512, 256, 256}};
     int rc = 0;
 
     *p = (struct pattern){.name = name};
