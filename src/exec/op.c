@@ -143,7 +143,10 @@ static int declined(struct cio_op *op)
     return op->stats.declined;
 }
 
-/* What is left of cb_buffer_size for rounds and messages: sets of positions are within it too. */
+/*
+ * What is left of cb_buffer_size for rounds and messages: sets of positions are within it too, as
+ * long as they are a small part of it.
+ */
 static int64_t buffer_left(const struct cio_op *op)
 {
     const struct cio_team *team = op->env.team;
@@ -151,7 +154,7 @@ static int64_t buffer_left(const struct cio_op *op)
     int64_t sets =
         (team->nleaders + 1) * (int64_t)CIO_SMALL_SLICE / 8 + (CIO_SLOTS_MAX + team->naggr) * coded;
 
-    return cio_max64(op->set.buffer - sets, (op->set.buffer + 1) / 2);
+    return op->set.buffer - cio_min64(sets, op->set.buffer / 16);
 }
 
 /* All ranks divide the buffers of aggregators in the same way. */

@@ -1,8 +1,9 @@
 /*
  * Dividing cb_buffer_size. What helps most comes first: a second round, so that the file can be
- * accessed while the next one fills; then slots, down to a few; then more rounds, and with each of
- * them slots for its messages. Where leaders have different parts of the file, there is one of them
- * for each round, and without these slots one would wait for the other.
+ * accessed while the next one fills; then slots, down to a few; then the rounds that were asked
+ * for, or, if it is not said how many, rounds and with each of them slots for its messages. Where
+ * leaders have different parts of the file, there is one of them for each round, and without these
+ * slots one would wait for the other.
  */
 #include "plan/pipeline.h"
 
@@ -17,6 +18,7 @@
 
 /* What is read before writing is read in parts of this size. */
 #define SPARE ((int64_t)512 << 10)
+#define SPARE_LEAST ((int64_t)16 << 10)
 
 int64_t cio_pipeline_bits(int64_t unit, int write)
 {
@@ -48,6 +50,8 @@ static int shrink(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
             p->slots--;
         else if (s->message == 0 && p->message > MESSAGE_LEAST)
             p->message = cio_max64(p->message / 2, MESSAGE_LEAST);
+        else if (p->spare > SPARE_LEAST)
+            p->spare = cio_max64(p->spare / 2, SPARE_LEAST);
         else if (p->slots > 1)
             p->slots--;
         else if (p->replies > 1)
@@ -104,7 +108,8 @@ void cio_pipeline_plan(const struct cio_pipeline_spec *s, struct cio_pipeline *p
         shrink(s, p);
     }
     while (p->depth < most && (s->buffer > 0 || s->depth > 0) && add_round(s, p))
-        add_slots(s, p);
+        if (s->depth == 0)
+            add_slots(s, p);
     add_slots(s, p);
     add_up(s, p);
 }
