@@ -1,7 +1,10 @@
 /*
  * Times collective writes and reads of one pattern, and checks what was read.
  *
- * Usage: mpiexec -n RANKS pattern NAME FILE REPEATS [HINT=VALUE,... ...]
+ * Usage: mpiexec -n RANKS pattern [-w | -r] NAME FILE REPEATS [HINT=VALUE,... ...]
+ *
+ * With -w it only writes, and leaves the file to be compared; with -r it only reads a file that an
+ * earlier run has written.
  *
  * Each further argument is one set of hints ("-" for none); all sets are timed in turn, REPEATS
  * times, in this one run. Every time is that of the slowest rank, in seconds from a start in common
@@ -18,6 +21,7 @@
 #include "patterns.h"
 
 #define MAX_REPEATS 100
+#define MAX_SETS 8
 #define MARGIN 0.1 /* seconds; a rank that hears of the start too late begins at once */
 
 static void check(int rc, const char *what)
@@ -103,53 +107,93 @@ static void print_times(const char *name, const char *set, const char *what, con
     printf("\n");
 }
 
+/* What is timed, how often, and with which hints. */
+struct task {
+    const char *name, *file;
+    int write, read, repeats, sets;
+    const char *const *set;
+    double writes[MAX_SETS][MAX_REPEATS], reads[MAX_SETS][MAX_REPEATS];
+    long long wrong; /* bytes read */
+};
+
+static int parse_arguments(int argc, char **argv, struct task *t)
+{
+    static const char *const none[] = {"-"};
+    const char *only = argc > 1 && argv[1][0] == '-' ? argv[1] : "";
+    char **arg = argv + (only[0] != '\0');
+
+    argc -= only[0] != '\0';
+    if (argc < 4 || argc - 4 > MAX_SETS)
+        return -1;
+    t->write = strcmp(only, "-r") != 0;
+    t->read = strcmp(only, "-w") != 0;
+    t->name = arg[1];
+    t->file = arg[2];
+    t->repeats = atoi(arg[3]);
+    t->sets = argc > 4 ? argc - 4 : 1;
+    t->set = argc > 4 ? (const char *const *)arg + 4 : none;
+    return t->repeats < 1 || t->repeats > MAX_REPEATS ? -1 : 0;
+}
+
+static void time_one(struct task *t, const struct pattern *p, int rank, char *buf, int s, int r)
+{
+    MPI_Info info = parse_hints(t->set[s]);
+
+    if (rank == 0 && t->write)
+        MPI_File_delete(t->file, MPI_INFO_NULL);
+    if (t->write) {
+        pattern_fill(p, rank, buf);
+        MPI_Barrier(MPI_COMM_WORLD);
+        t->writes[s][r] = transfer(p, t->file, info, buf, 1);
+    }
+    if (t->read) {
+        memset(buf, 0, (size_t)p->room);
+        t->reads[s][r] = transfer(p, t->file, info, buf, 0);
+        t->wrong += pattern_wrong(p, rank, buf);
+    }
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
+}
+
+static void print_results(const struct task *t, long long wrong)
+{
+    for (int s = 0; s < t->sets; s++) {
+        if (t->write)
+            print_times(t->name, t->set[s], "write", t->writes[s], t->repeats);
+        if (t->read)
+            print_times(t->name, t->set[s], "read", t->reads[s], t->repeats);
+    }
+    printf("wrong %lld\n", wrong);
+}
+
+static struct task task;
+
 int main(int argc, char **argv)
 {
-    static const char *none[] = {"-"};
-    double writes[8][MAX_REPEATS], reads[8][MAX_REPEATS];
-    long long wrong = 0, all_wrong;
     struct pattern p;
+    long long wrong;
     int rank, ranks;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int repeats = argc > 3 ? atoi(argv[3]) : 0, sets = argc > 4 ? argc - 4 : 1;
-    if (repeats < 1 || repeats > MAX_REPEATS || sets > 8 ||
-        pattern_create(argv[1], rank, ranks, &p) != 0) {
+    if (parse_arguments(argc, argv, &task) != 0 ||
+        pattern_create(task.name, rank, ranks, &p) != 0) {
         for (int i = 0; rank == 0 && pattern_list[i].name != NULL; i++)
             fprintf(stderr, "%-12s %s\n", pattern_list[i].name, pattern_list[i].help);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    const char *const *set = argc > 4 ? (const char *const *)argv + 4 : none;
     char *buf = malloc((size_t)p.room + 1);
     if (buf == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (int r = 0; r < repeats; r++) {
-        for (int s = 0; s < sets; s++) {
-            MPI_Info info = parse_hints(set[s]);
-
-            if (rank == 0)
-                MPI_File_delete(argv[2], MPI_INFO_NULL);
-            pattern_fill(&p, rank, buf);
-            MPI_Barrier(MPI_COMM_WORLD);
-            writes[s][r] = transfer(&p, argv[2], info, buf, 1);
-            memset(buf, 0, (size_t)p.room);
-            reads[s][r] = transfer(&p, argv[2], info, buf, 0);
-            wrong += pattern_wrong(&p, rank, buf);
-            if (info != MPI_INFO_NULL)
-                MPI_Info_free(&info);
-        }
-    }
-    MPI_Allreduce(&wrong, &all_wrong, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-    for (int s = 0; rank == 0 && s < sets; s++) {
-        print_times(p.name, set[s], "write", writes[s], repeats);
-        print_times(p.name, set[s], "read", reads[s], repeats);
-    }
+    for (int r = 0; r < task.repeats; r++)
+        for (int s = 0; s < task.sets; s++)
+            time_one(&task, &p, rank, buf, s, r);
+    MPI_Allreduce(&task.wrong, &wrong, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("wrong %lld\n", all_wrong);
+        print_results(&task, wrong);
     free(buf);
     pattern_destroy(&p);
     MPI_Finalize();
-    return all_wrong != 0;
+    return wrong != 0;
 }

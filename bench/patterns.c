@@ -12,6 +12,7 @@ const struct pattern pattern_list[] = {
     {.name = "halo", .help = "the same, from memory with a halo of one site"},
     {.name = "btio", .help = "3-D blocks of 5 doubles per cell, 64^3 cells (BTIO-like)"},
     {.name = "s3d", .help = "3-D blocks of doubles, 128 x 128 x 128 (S3D-like)"},
+    {.name = "coll_perf", .help = "3-D blocks of ints, 512 x 256 x 256 (ROMIO's coll_perf)"},
     {.name = "contiguous", .help = "one block of 1 MB per rank"},
     {.name = NULL},
 };
@@ -144,6 +145,7 @@ int pattern_create(const char *name, int rank, int ranks, struct pattern *p)
     struct blocks lattice = {.dims = 4, .local = {8, 8, 8, 8}};
     struct blocks btio = {.dims = 3, .global = {64, 64, 64}};
     struct blocks s3d = {.dims = 3, .global = {128, 128, 128}};
+    struct blocks coll_perf = {.dims = 3, .global = {512, 256, 256}};
     int rc = 0;
 
     *p = (struct pattern){.name = name};
@@ -157,6 +159,8 @@ int pattern_create(const char *name, int rank, int ranks, struct pattern *p)
         make_blocks(rank, ranks, &btio, 40, 0, p);
     else if (strcmp(name, "s3d") == 0)
         make_blocks(rank, ranks, &s3d, 8, 0, p);
+    else if (strcmp(name, "coll_perf") == 0)
+        make_blocks(rank, ranks, &coll_perf, 4, 0, p);
     else if (strcmp(name, "contiguous") == 0)
         make_contiguous(rank, p);
     else

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "plan/bits.h"
+
 /* Looks at a counter before a rank with a core to itself goes to sleep. */
 #define LOOKS 200
 #define LOOKS_AT_ALL 1000 /* of one that looks after messages too */
@@ -145,10 +147,24 @@ static int declined(struct cio_op *op)
     return op->stats.declined;
 }
 
+/*
+ * What is left of cb_buffer_size for rounds and messages: sets of positions are within it too, as
+ * long as they are a small part of it.
+ */
+static int64_t buffer_left(const struct cio_op *op)
+{
+    const struct cio_team *team = op->env.team;
+    int64_t coded = (int64_t)(sizeof(struct cio_head) + cio_bits_bound(CIO_SMALL_SLICE) + 8);
+    int64_t sets =
+        (team->nleaders + 1) * (int64_t)CIO_SMALL_SLICE / 8 + (CIO_SLOTS_MAX + team->naggr) * coded;
+
+    return op->set.buffer - cio_min64(sets, op->set.buffer / 16);
+}
+
 /* All ranks divide the buffers of aggregators in the same way. */
 static void plan_buffers(struct cio_op *op)
 {
-    struct cio_pipeline_spec spec = {.buffer = op->set.buffer,
+    struct cio_pipeline_spec spec = {.buffer = buffer_left(op),
                                      .unit = op->set.unit,
                                      .depth = op->set.depth,
                                      .message = op->set.message,

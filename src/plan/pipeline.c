@@ -1,6 +1,9 @@
 /*
  * Dividing cb_buffer_size. What helps most comes first: a second round, so that the file can be
- * accessed while the next one fills; then slots, down to a few; then more rounds.
+ * accessed while the next one fills; then slots, down to a few; then the rounds that were asked
+ * for, or, if it is not said how many, rounds and with each of them slots for its messages. Where
+ * leaders have different parts of the file, there is one of them for each round, and without these
+ * slots one would wait for the other.
  */
 #include "plan/pipeline.h"
 
@@ -15,6 +18,7 @@
 
 /* What is read before writing is read in parts of this size. */
 #define SPARE ((int64_t)512 << 10)
+#define SPARE_LEAST ((int64_t)16 << 10)
 
 int64_t cio_pipeline_bits(int64_t unit, int write)
 {
@@ -46,6 +50,8 @@ static int shrink(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
             p->slots--;
         else if (s->message == 0 && p->message > MESSAGE_LEAST)
             p->message = cio_max64(p->message / 2, MESSAGE_LEAST);
+        else if (p->spare > SPARE_LEAST)
+            p->spare = cio_max64(p->spare / 2, SPARE_LEAST);
         else if (p->slots > 1)
             p->slots--;
         else if (p->replies > 1)
@@ -67,6 +73,29 @@ static void begin(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
     p->spare = s->write ? cio_min64(s->unit, SPARE) : 0;
 }
 
+static int add_round(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    p->depth++;
+    if (fits(s, p))
+        return 1;
+    p->depth--;
+    return 0;
+}
+
+/* For a message of each leader to every round, as far as there is room. */
+static void add_slots(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
+{
+    int64_t most = cio_min64((int64_t)s->leaders * p->depth, CIO_SLOTS_MAX);
+
+    while (s->buffer > 0 && p->slots < most) {
+        p->slots++;
+        if (!fits(s, p)) {
+            p->slots--;
+            return;
+        }
+    }
+}
+
 void cio_pipeline_plan(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
 {
     int most = s->depth > 0 ? (int)cio_min64(s->depth, CIO_DEPTH_MAX) : CIO_DEPTH_MAX;
@@ -78,12 +107,9 @@ void cio_pipeline_plan(const struct cio_pipeline_spec *s, struct cio_pipeline *p
         p->depth = 1;
         shrink(s, p);
     }
-    while (p->depth < most && (s->buffer > 0 || s->depth > 0)) {
-        p->depth++;
-        if (!fits(s, p)) {
-            p->depth--;
-            break;
-        }
-    }
+    while (p->depth < most && (s->buffer > 0 || s->depth > 0) && add_round(s, p))
+        if (s->depth == 0)
+            add_slots(s, p);
+    add_slots(s, p);
     add_up(s, p);
 }

@@ -71,6 +71,9 @@ disk_options=
 # shellcheck disable=SC2016 # expanded by the inner shell
 on_disk=(unshare -m sh -c 'o=$1 d=$2; shift 2; mkdir -p "$d" && mount -t tmpfs -o "$o" tmpfs "$d" && exec "$@"' -)
 
+# What starts the program on each rank, if it is not to be started directly.
+in_front=()
+
 # Runs a program; hints are lines "NAME VALUE". Exit code 124 means that it hung.
 launch() { # SIDE LAYOUT HINTS PROGRAM ARGUMENTS...
     local side=$1 layout=$2 hints=$3 program=$4
@@ -78,7 +81,7 @@ launch() { # SIDE LAYOUT HINTS PROGRAM ARGUMENTS...
     launcher "$side" "$layout"
     [ -z "$disk_options" ] || command_line=("${on_disk[@]}" "$disk_options" "$disk_at" "${command_line[@]}")
     printf '%s\n' "$hints" >"$scratch/hints"
-    ROMIO_HINTS=$scratch/hints "${command_line[@]}" "$scratch/$side/$program" "$@"
+    ROMIO_HINTS=$scratch/hints "${command_line[@]}" "${in_front[@]}" "$scratch/$side/$program" "$@"
 }
 
 # A cluster of 3 nodes that lives as long as the runner.

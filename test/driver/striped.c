@@ -133,17 +133,19 @@ static int64_t offset_of(int64_t i)
     return (i / block * size + rank) * block + i % block;
 }
 
-static void print_info(MPI_File file, int *cyclic)
+/* Sets whether domains are cyclic and writes can be seen, which those of the kernel cannot. */
+static void print_info(MPI_File file, int *watched)
 {
-    static const char *const names[] = {"tamio_layout_source", "tamio_layout",  "tamio_domain",
-                                        "tamio_aggregators",   "striping_unit", "striping_factor"};
+    static const char *const names[] = {
+        "tamio_layout_source", "tamio_layout",         "tamio_domain",  "tamio_pipeline_io",
+        "tamio_aggregators",   "tamio_pipeline_depth", "striping_unit", "striping_factor"};
     char value[MPI_MAX_INFO_VAL + 1];
     MPI_Info info;
     int found;
 
-    *cyclic = 0;
+    *watched = 0;
     OK(MPI_File_get_info(file, &info));
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         MPI_Info_get(info, names[i], MPI_MAX_INFO_VAL, value, &found);
         if (!found)
             continue;
@@ -152,7 +154,9 @@ static void print_info(MPI_File file, int *cyclic)
         if (i == 1)
             parse_layout(value);
         if (i == 2)
-            *cyclic = strcmp(value, "cyclic") == 0;
+            *watched = strcmp(value, "cyclic") == 0;
+        if (i == 3)
+            *watched &= strcmp(value, "uring") != 0;
     }
     MPI_Info_free(&info);
 }
@@ -209,7 +213,7 @@ static void write_file(MPI_Info info)
 {
     char *buf = malloc((size_t)(block * count));
     MPI_File file;
-    int cyclic;
+    int watched;
 
     for (int64_t i = 0; i < block * count; i++)
         buf[i] = value_at(offset_of(i));
@@ -218,9 +222,9 @@ static void write_file(MPI_Info info)
     watching = 1;
     OK(MPI_File_write_all(file, buf, (int)(block * count), MPI_BYTE, MPI_STATUS_IGNORE));
     watching = 0;
-    print_info(file, &cyclic);
+    print_info(file, &watched);
     OK(MPI_File_close(&file));
-    if (cyclic && ncomponents > 0)
+    if (watched && ncomponents > 0)
         check_writers();
     free(buf);
 }

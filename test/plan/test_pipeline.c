@@ -41,7 +41,8 @@ static void everything_fits(void)
                     CHECK(p.bytes == total(&p, unit, write));
                     CHECK(p.bytes <= buffer);
                     CHECK(p.depth >= 2 && p.depth <= CIO_DEPTH_MAX);
-                    CHECK(p.slots >= 1 && p.slots <= CIO_SLOTS_MAX && p.slots <= leaders);
+                    CHECK(p.slots >= 1 && p.slots <= CIO_SLOTS_MAX);
+                    CHECK(p.slots <= (int64_t)leaders * p.depth);
                     CHECK(write ? p.replies == 0 && p.spare > 0 : p.replies > 0 && p.spare == 0);
                     CHECK(p.message >= 1 && p.message <= unit && p.slot >= p.message + OVERHEAD);
                     CHECK(p.depth == CIO_DEPTH_MAX || p.bytes + unit * 5 / 4 > buffer);
@@ -53,9 +54,23 @@ static void depth_is_heeded(void)
     CHECK(plan(16 * MIB, MIB, 1, 32, 1).depth == 1);
     CHECK(plan(16 * MIB, MIB, 3, 32, 1).depth == 3);
     CHECK(plan(16 * MIB, 4 * MIB, 100, 32, 1).depth < 4); /* as many as fit */
+    CHECK(plan(2 * MIB, 256 << 10, 5, 4, 1).depth == 5); /* before slots */
     CHECK(plan(0, MIB, 5, 32, 1).depth == 5);
     CHECK(plan(0, MIB, 0, 32, 1).depth == 2);
     CHECK(plan(0, MIB, 1000, 32, 0).depth == CIO_DEPTH_MAX);
+}
+
+/* One leader, or one after the other, keeps all rounds busy. */
+static void rounds_have_slots(void)
+{
+    for (int leaders = 1; leaders <= 8; leaders++)
+        for (int write = 0; write < 2; write++) {
+            struct cio_pipeline p = plan(16 * MIB, MIB, 0, leaders, write);
+
+            CHECK(p.slots >= p.depth - 1 && p.depth >= 4);
+        }
+    CHECK(plan(16 * MIB, MIB, 1, 4, 1).slots == 4);
+    CHECK(plan(240 << 10, 64 << 10, 0, 1, 1).depth == 2); /* less to read before writing */
 }
 
 static void small_buffers_still_work(void)
@@ -84,6 +99,7 @@ int main(void)
 {
     everything_fits();
     depth_is_heeded();
+    rounds_have_slots();
     small_buffers_still_work();
     messages_are_as_asked();
     return check_done("pipeline");
