@@ -52,7 +52,8 @@ TESTS +=                              \
     test/exec/test_large              \
     test/exec/test_random             \
     test/exec/test_schedule           \
-    test/exec/test_stats
+    test/exec/test_stats              \
+    test/exec/test_threads
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
 check_PROGRAMS += test/plan/bench_code test/plan/bench_merge test/exec/bench_engine

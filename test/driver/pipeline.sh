@@ -127,7 +127,7 @@ no_lock_conflicts() {
             [ "$n" -eq 0 ] || return
         done
     done
-    say "        stripes that changed hands between writers: stock $stock, ours 0"
+    echo "stripes that changed hands between writers: stock $stock, ours 0" >"$scratch/switches"
 }
 
 # ---- killed ranks ----
@@ -195,6 +195,7 @@ test_pipeline() {
         done
     done
     test_case pipeline.lock_conflicts no_lock_conflicts
+    [ ! -e "$scratch/switches" ] || say "        $(cat "$scratch/switches")"
     for rank in 0 1 3; do
         test_case "pipeline.killed.$rank" killed $rank
     done

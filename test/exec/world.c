@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void *must(void *p)
 {
@@ -129,6 +130,8 @@ int world_run(struct world *w)
     struct cio_store *store = w->store, *slow = NULL;
     int idle = 0, done = 0, patience = 100;
 
+    if (w->threads)
+        patience = 200000; /* 20 seconds at least */
     if (w->slow != 0) {
         patience = 100000; /* all rounds one after the other, without a message */
         ok(cio_store_late_create(w->store, w->slow, &slow), "slow store");
@@ -141,6 +144,8 @@ int world_run(struct world *w)
 
         done = turn(w, op, &moved);
         idle = moved > 0 ? 0 : idle + 1;
+        if (w->threads && idle > 1)
+            usleep(100);
     }
     if (done < w->size) {
         free(op);

@@ -15,6 +15,7 @@ struct world {
     struct cio_nodemem_loop *memory;
     struct cio_store *store; /* memory; tests may put another one in its place */
     uint64_t slow;           /* not 0: its batches are under way for a while, with this seed */
+    int threads;             /* the store has threads: while nothing moves, they are waited for */
     struct cio_alloc alloc;
     struct cio_settings settings;
     int naggr;

@@ -54,7 +54,7 @@ static void depth_is_heeded(void)
     CHECK(plan(16 * MIB, MIB, 1, 32, 1).depth == 1);
     CHECK(plan(16 * MIB, MIB, 3, 32, 1).depth == 3);
     CHECK(plan(16 * MIB, 4 * MIB, 100, 32, 1).depth < 4); /* as many as fit */
-    CHECK(plan(2 * MIB, 256 << 10, 5, 4, 1).depth == 5); /* before slots */
+    CHECK(plan(2 * MIB, 256 << 10, 5, 1, 1).depth == 5);  /* before slots */
     CHECK(plan(0, MIB, 5, 32, 1).depth == 5);
     CHECK(plan(0, MIB, 0, 32, 1).depth == 2);
     CHECK(plan(0, MIB, 1000, 32, 0).depth == CIO_DEPTH_MAX);
