@@ -39,6 +39,8 @@ static const char footer[] =
     "  rank, or if it cannot be done), and `romio_tam_aggrs_per_node` `auto` when the groups are made.\n"
     "- Where shared memory cannot be had, messages take its place, also with `romio_tam_transport` `shm`. Ranks that\n"
     "  could not have it say so on standard error; with `shm`, rank 0 does in any case, once for each set of hints.\n"
+    "- `cb_pipeline` `enable`, and an order named by `cb_schedule`, bring the engine in also with `romio_tam` `disable`: every\n"
+    "  rank is then a group of its own, and nothing is merged inside nodes.\n"
     "- `cb_placement` `cost` is accepted and reported, but does what `spread` does.\n"
     "- `cb_domain` `group-cyclic` does what `cyclic` does unless the number of targets of the file is known (on Lustre,\n"
     "  or by `striping_factor`) and there are at least twice as many aggregators.\n"

@@ -160,8 +160,23 @@ void ADIOI_TAM_Request_free(struct cio_request *req);
 /* What romio_tam says. */
 const char *ADIOI_TAM_Mode_word(const ADIOI_TAM_File * layer);
 
+/* Whether something was asked for that only the engine has. */
+static inline int ADIOI_TAM_Is_asked(const ADIOI_TAM_File * layer)
+{
+    const struct cio_hints *h = &layer->hints;
+
+    return layer->forced || h->tam == CIO_ENABLE || h->pipeline == CIO_ENABLE ||
+        (h->schedule != CIO_SCHEDULE_OFFSET && h->schedule != CIO_SCHEDULE_AUTOMATIC);
+}
+
 /* Whether the layer has anything to do with a file's collective calls. */
 static inline int ADIOI_TAM_Is_wanted(const ADIOI_TAM_File * layer)
+{
+    return ADIOI_TAM_Is_asked(layer) || layer->hints.tam != CIO_DISABLE;
+}
+
+/* Whether requests are merged inside nodes; else every rank is a group of its own. */
+static inline int ADIOI_TAM_Has_groups(const ADIOI_TAM_File * layer)
 {
     return layer->forced || layer->hints.tam != CIO_DISABLE;
 }

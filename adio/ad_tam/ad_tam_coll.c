@@ -44,7 +44,7 @@ const char *ADIOI_TAM_Refuse(ADIO_File fd, int write)
     if (fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return "romio_cb_pfr is on";
     ADIOI_TAM_Prepare(fd);
-    if (!layer->forced && layer->hints.tam != CIO_ENABLE && is_flat(layer))
+    if (!ADIOI_TAM_Is_asked(layer) && is_flat(layer))
         return "every node has one rank";
     return NULL;
 }
@@ -86,7 +86,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
     memset(set, 0, sizeof(*set));
-    set->tam = layer->forced ? CIO_ENABLE : (enum cio_switch) layer->hints.tam;
+    set->tam = ADIOI_TAM_Is_asked(layer) ? CIO_ENABLE : (enum cio_switch) layer->hints.tam;
     set->node_ranks = ADIOI_TAM_Node_ranks(layer->nodes);
     set->domain = ADIOI_TAM_Domain(fd, &layer->grouping->layout);
     set->unit = ADIOI_TAM_Unit(fd);

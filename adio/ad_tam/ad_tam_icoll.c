@@ -123,7 +123,7 @@ static void explain(ADIO_File fd, struct cio_stats *stats)
 {
     const ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
-    if (!stats->declined && stats->why != NULL && !layer->forced && layer->hints.tam != CIO_ENABLE)
+    if (!stats->declined && stats->why != NULL && !ADIOI_TAM_Is_asked(layer))
         stats->why = is_nonblocking;
 }
 

@@ -115,6 +115,8 @@ static int choose_groups(const ADIOI_TAM_File * layer)
 {
     int q = ADIOI_TAM_Node_ranks(layer->nodes), c = (int) layer->hints.aggrs_per_node;
 
+    if (!ADIOI_TAM_Has_groups(layer))
+        return q;
     if (c == 0)
         return cio_choose_groups(q);
     return c < q ? c : q;

@@ -56,6 +56,15 @@ test_pipeline_data() {
 END
 }
 
+# Every rank is a group of its own, and the engine serves the calls all the same.
+without_merging() {
+    rm -f "$scratch/stats"
+    compare_data 4 "romio_tam disable
+cb_pipeline enable
+cb_buffer_size 65536
+romio_tam_stats $scratch/stats" && grep -q '"leaders": 4,.*"chosen": "tam"' "$scratch/stats"
+}
+
 # Of each call: rounds at once, rounds, messages, file accesses and their bytes.
 work_of() { # HINTS
     rm -f "$scratch/stats"
@@ -185,6 +194,8 @@ test_pipeline() {
     TIMEOUT=120
     test_pipeline_data
     TIMEOUT=60
+    next_part
+    test_case pipeline.without_merging without_merging
     test_case pipeline.depth_one depth_one_is_no_pipeline
     for io in $kinds; do
         test_case "pipeline.slow.$io" slow_file "$io"
