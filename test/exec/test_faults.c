@@ -95,14 +95,13 @@ static int fail_transfer(uint64_t seed, int deep, int write, int64_t at, int err
     return reached;
 }
 
-static void fail_every_transfer(uint64_t seed)
+static void fail_every_transfer(uint64_t seed, int deep)
 {
     static const int errors[] = {-ENOSPC, -EIO, -EDQUOT};
 
-    for (int way = 0; way < 4; way++)
+    for (int write = 0; write < 2; write++)
         for (int64_t at = 0; at < 40; at++)
-            if (!fail_transfer(seed, way / 2, way % 2, at, errors[(seed + (uint64_t)at) % 3],
-                               at % 2))
+            if (!fail_transfer(seed, deep, write, at, errors[(seed + (uint64_t)at) % 3], at % 2))
                 break;
 }
 
@@ -265,9 +264,11 @@ int main(int argc, char **argv)
 
     setenv("TAMIO_LOG", "quiet", 1);
     for (uint64_t i = 0; i < (uint64_t)cases; i++) {
-        fail_every_transfer(seed + i);
-        if (i % 3 == 0)
+        fail_every_transfer(seed + i, 0);
+        if (i % 3 == 0) {
+            fail_every_transfer(seed + i, 1);
             shorten_every_transfer(seed + i);
+        }
         fail_every_allocation(seed + i);
         for (int after = 0; after < 4; after++)
             fail_segment(seed + i, after);
