@@ -118,25 +118,26 @@ switches_of() { # SIDE HINT...
     shift
     rm -f "$file"
     throttled osts=4,stripe=64K launch "$side" 4 '' striped "$file" "${blocks[@]}" cb_config_list='*:*' cb_nodes=4 \
-        striping_unit=65536 striping_factor=4 "$@" >"$scratch/o" 2>&1 || { cat "$scratch/o" >&2; return 1; }
+        "$@" >"$scratch/o" 2>&1 || { cat "$scratch/o" >&2; return 1; }
     throttle_count switches
 }
 
 # Domains that are not aligned must show that they are counted.
 no_lock_conflicts() {
-    local stock even domain n
-    stock=$(switches_of stock romio_cb_write=enable romio_cb_read=enable) &&
-        even=$(switches_of ours romio_tam=enable cb_pipeline_io=thread cb_domain=even) || return
-    echo "stripes that changed hands: stock $stock, ours with cb_domain=even $even"
+    local stock plain even domain n striping=(striping_unit=65536 striping_factor=4)
+    stock=$(switches_of stock romio_cb_write=enable "${striping[@]}") &&
+        plain=$(switches_of stock romio_cb_write=enable) &&
+        even=$(switches_of ours romio_tam=enable cb_pipeline_io=thread cb_domain=even "${striping[@]}") || return
+    echo "stripes that changed hands: stock $stock, without striping_unit $plain, ours with cb_domain=even $even"
     [ "$even" -gt 0 ] || return
     for domain in aligned cyclic; do
         for n in blocking thread; do
-            n=$(switches_of ours romio_tam=enable cb_pipeline_io=$n cb_domain=$domain cb_buffer_size=1048576) || return
+            n=$(switches_of ours romio_tam=enable cb_pipeline_io=$n cb_domain=$domain cb_buffer_size=1048576 "${striping[@]}") || return
             echo "cb_domain=$domain: $n"
             [ "$n" -eq 0 ] || return
         done
     done
-    echo "stripes that changed hands between writers: stock $stock, ours 0" >"$scratch/switches"
+    echo "stripes that changed hands between writers: stock $stock (without striping_unit $plain), ours 0 (cb_domain=even $even)" >"$scratch/switches"
 }
 
 # ---- killed ranks ----

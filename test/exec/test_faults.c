@@ -1,5 +1,6 @@
 /*
- * A failure at every place: every write and read of the file, every allocation, every segment. The
+ * A failure at every place: every write and read of the file, whole and in the middle of a short
+ * one, also with several rounds under way; every allocation, every segment. The
  * operation must end on all ranks with every message drained; all ranks must see the same kind of
  * outcome; and where the engine can do without what failed, the data must be right.
  */
@@ -53,8 +54,18 @@ static int check_all(const struct test_case *c, int error, const char *what, uin
 
 /* ---- the file ---- */
 
+/* Several rounds at once, each under way for a while, or as the case is. */
+static void deepen(struct test_case *c, uint64_t seed, int deep)
+{
+    if (!deep)
+        return;
+    c->world.settings.depth = 3;
+    c->world.settings.buffer = 0;
+    c->world.slow = seed;
+}
+
 /* Fails the n-th transfer; returns 0 once there were fewer than n of them. */
-static int fail_transfer(uint64_t seed, int write, int64_t at, int error, int sticky)
+static int fail_transfer(uint64_t seed, int deep, int write, int64_t at, int error, int sticky)
 {
     struct cio_fault fault = {
         .write_at = write ? at : -1, .read_at = write ? -1 : at, .error = error, .sticky = sticky};
@@ -63,6 +74,7 @@ static int fail_transfer(uint64_t seed, int write, int64_t at, int error, int st
     int reached;
 
     case_create(&c, seed, 0);
+    deepen(&c, seed, deep);
     case_fill_store(&c);
     case_prepare(&c, write);
     c.world.settings.sieve_write = CIO_DISABLE; /* a failing read for the write's sake is not it */
@@ -83,14 +95,90 @@ static int fail_transfer(uint64_t seed, int write, int64_t at, int error, int st
     return reached;
 }
 
-static void fail_every_transfer(uint64_t seed)
+static void fail_every_transfer(uint64_t seed, int deep)
 {
     static const int errors[] = {-ENOSPC, -EIO, -EDQUOT};
 
     for (int write = 0; write < 2; write++)
         for (int64_t at = 0; at < 40; at++)
-            if (!fail_transfer(seed, write, at, errors[(seed + (uint64_t)at) % 3], at % 2))
+            if (!fail_transfer(seed, deep, write, at, errors[(seed + (uint64_t)at) % 3], at % 2))
                 break;
+}
+
+/* ---- transfers that stop half-way, are interrupted, and may then fail ---- */
+
+struct shorts {
+    struct cio_store *below;
+    int64_t calls, fail_at;
+};
+
+/* How much of it is transferred; -1: nothing, see errno. */
+static int64_t some_of(struct shorts *s, size_t len)
+{
+    int64_t n = s->calls++;
+
+    if (n == s->fail_at)
+        errno = EDQUOT;
+    else if (n % 5 == 4)
+        errno = EINTR;
+    else
+        return (int64_t)(len + 1) / 2;
+    return -1;
+}
+
+static int64_t short_write(void *self, const void *buf, size_t len, int64_t off)
+{
+    struct shorts *s = self;
+    int64_t n = some_of(s, len);
+
+    CHECK(n < 0 || cio_store_write(s->below, buf, n, off) == 0);
+    return n;
+}
+
+static int64_t short_read(void *self, void *buf, size_t len, int64_t off)
+{
+    struct shorts *s = self;
+    int64_t n = some_of(s, len);
+
+    CHECK(n < 0 || cio_store_read(s->below, buf, n, off) == 0);
+    return n;
+}
+
+/* The call number `at` fails, if there is one; returns whether there was. */
+static int shorten_transfers(uint64_t seed, int write, int64_t at)
+{
+    struct shorts s = {.fail_at = at};
+    struct cio_posix_calls calls = {short_write, short_read, &s};
+    struct cio_store *store;
+    struct test_case c;
+
+    case_create(&c, seed, 0);
+    deepen(&c, seed, 1);
+    case_fill_store(&c);
+    case_prepare(&c, write);
+    s.below = c.world.store;
+    CHECK(cio_store_calls_create(&calls, &store) == 0);
+    c.world.store = store;
+    if (!CHECK(world_run(&c.world) == 0)) {
+        case_print(&c, "hangs with short transfers", seed);
+        exit(1);
+    }
+    c.world.store = s.below;
+    check_all(&c, at >= 0 && s.calls > at ? -EDQUOT : 0, "short transfers", seed);
+    if (at < 0 || s.calls <= at)
+        CHECK((write ? case_wrong_file(&c) : case_wrong_buffers(&c)) == 0);
+    cio_store_destroy(store);
+    case_destroy(&c);
+    return at >= 0 && s.calls > at;
+}
+
+static void shorten_every_transfer(uint64_t seed)
+{
+    for (int write = 0; write < 2; write++) {
+        shorten_transfers(seed, write, -1);
+        for (int64_t at = 0; shorten_transfers(seed, write, at); at += 1 + at / 2)
+            ;
+    }
 }
 
 /* ---- memory ---- */
@@ -176,7 +264,11 @@ int main(int argc, char **argv)
 
     setenv("TAMIO_LOG", "quiet", 1);
     for (uint64_t i = 0; i < (uint64_t)cases; i++) {
-        fail_every_transfer(seed + i);
+        fail_every_transfer(seed + i, 0);
+        if (i % 3 == 0) {
+            fail_every_transfer(seed + i, 1);
+            shorten_every_transfer(seed + i);
+        }
         fail_every_allocation(seed + i);
         for (int after = 0; after < 4; after++)
             fail_segment(seed + i, after);

@@ -143,7 +143,7 @@ static int64_t wrong_bytes(const struct world *w)
 
 int main(void)
 {
-    static struct rule rule = {.store = {&rule_ops}};
+    static struct rule rule = {.store = {.ops = &rule_ops}};
     int node_of[RANKS] = {0};
     struct world w;
 
