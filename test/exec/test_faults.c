@@ -53,6 +53,8 @@ static int check_all(const struct test_case *c, int error, const char *what, uin
 
 /* ---- the file ---- */
 
+static int released_and_failed; /* ranks that returned before the error was known */
+
 /* Fails the n-th transfer; returns 0 once there were fewer than n of them. */
 static int fail_transfer(uint64_t seed, int write, int64_t at, int error, int sticky)
 {
@@ -76,6 +78,8 @@ static int fail_transfer(uint64_t seed, int write, int64_t at, int error, int st
     c.world.store = real;
     reached = (write ? fault.writes : fault.reads) > at;
     check_all(&c, reached ? error : 0, write ? "failing write" : "failing read", seed);
+    CHECK(c.wrong_at_release == 0);
+    released_and_failed += reached ? case_released(&c) : 0;
     if (!reached)
         CHECK((write ? case_wrong_file(&c) : case_wrong_buffers(&c)) == 0);
     cio_store_destroy(faulty);
@@ -182,5 +186,7 @@ int main(int argc, char **argv)
             fail_segment(seed + i, after);
         fail_rank(seed + i);
     }
+    printf("%d ranks returned before an error, and learnt of it later\n", released_and_failed);
+    CHECK(cases < 12 || released_and_failed > cases);
     return check_done("faults");
 }
