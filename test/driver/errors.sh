@@ -81,7 +81,7 @@ cb_buffer_size 65536
 romio_tam_transport $1
 romio_tam_aggrs_per_node $2
 romio_tam_stats $scratch/stats" early "$file" || return
-    sed -n 's/.*"sum": {.*"early_ranks": \([0-9]*\).*"max".*/\1/p' "$scratch/stats" >"$scratch/early"
+    sed -n 's/.*"sum": {.*"early_ranks": \([0-9]*\).*"max": {"bytes.*/\1/p' "$scratch/stats" >"$scratch/early"
     [ -s "$scratch/early" ] && ! grep -qx '[012]' "$scratch/early" || { cat "$scratch/stats"; return 1; }
 }
 
