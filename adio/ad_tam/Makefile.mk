@@ -13,6 +13,7 @@ romio_other_sources +=                \
     $(tamio_mpi_sources)              \
     adio/ad_tam/ad_tam.c              \
     adio/ad_tam/ad_tam_coll.c         \
+    adio/ad_tam/ad_tam_early.c        \
     adio/ad_tam/ad_tam_hints.c        \
     adio/ad_tam/ad_tam_icoll.c        \
     adio/ad_tam/ad_tam_layout.c       \

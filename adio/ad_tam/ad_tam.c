@@ -87,6 +87,7 @@ static void put_layer(ADIO_File fd, int forced)
     layer->fns.ADIOI_xxx_IreadStridedColl = ADIOI_TAM_IreadStridedColl;
     layer->fns.ADIOI_xxx_WriteStridedColl = ADIOI_TAM_WriteStridedColl;
     layer->fns.ADIOI_xxx_ReadStridedColl = ADIOI_TAM_ReadStridedColl;
+    ADIOI_TAM_Early_slots(&layer->fns);
     cio_hints_init(&layer->hints);
     fd->fns = &layer->fns;
 }

@@ -62,6 +62,14 @@ typedef struct {
     const char *schedule_why;
 } ADIOI_TAM_Choice;
 
+/* What a rank has yet to complete of a call that it has returned from (ad_tam_early.c). */
+typedef struct {
+    struct cio_op *op;          /* NULL: nothing */
+    struct cio_comm *comm;
+    ADIOI_TAM_Call *call;       /* for the report */
+    int error;                  /* found then, and not delivered yet: a negative errno */
+} ADIOI_TAM_Early;
+
 typedef struct ADIOI_TAM_File {
     ADIOI_Fns fns;              /* first: fd->fns points here */
     ADIOI_Fns *below;           /* table of the driver underneath */
@@ -82,6 +90,7 @@ typedef struct ADIOI_TAM_File {
     unsigned int calls;         /* collective calls so far */
 
     ADIOI_TAM_Choice shown;     /* in fd->info now */
+    ADIOI_TAM_Early early;
     ADIOI_TAM_Call *unreported; /* nonblocking calls, in the order in which they were made, */
     ADIOI_TAM_Call *last_unreported;    /* and the last of them */
 } ADIOI_TAM_File;
@@ -204,6 +213,9 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd);
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm);
 
+/* Whether ranks may return early from blocking calls. The same on all ranks. */
+int ADIOI_TAM_Returns_early(ADIO_File fd);
+
 /*
  * Appends the statistics of a blocking call, and of nonblocking ones before that are over, where
  * the hint says, if it does. Collective, then.
@@ -211,10 +223,10 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
 void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write);
 
 /*
- * A nonblocking call: notes that it has begun (NULL if nobody wants to know), to be filled in when
+ * A call that cannot be reported when it is over, nonblocking or with early return: notes that it has begun (NULL if nobody wants to know), to be filled in when
  * it is over. The note is the file's. Local.
  */
-ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, int write);
+ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, const char *name);
 void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats);
 
 /* Reports those that are over on all ranks. Collective, if there are any. */
@@ -233,6 +245,13 @@ void ADIOI_TAM_Segment_free(struct cio_segment *segment);
  */
 int ADIOI_TAM_Pool_take(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
 void ADIOI_TAM_Pool_put(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
+
+/* Completes a call that this rank has returned from early, if there is one. */
+void ADIOI_TAM_Complete(ADIO_File fd);
+/* Puts the error of such a call in the place of success, once. */
+void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code);
+/* The slots that do so, in a table whose others stay. */
+void ADIOI_TAM_Early_slots(ADIOI_Fns * fns);
 
 /* The MPI error code, with the right class, of a negative errno. */
 int ADIOI_TAM_Error_code(ADIO_File fd, int error);

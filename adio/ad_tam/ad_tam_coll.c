@@ -81,6 +81,21 @@ static int is_crowded(const ADIOI_TAM_File * layer)
     return cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/*
+ * Worth it with an order that lets some ranks finish before others. A group lock is given back by
+ * all at the end, and where the open is deferred not everybody closes the file.
+ */
+int ADIOI_TAM_Returns_early(ADIO_File fd)
+{
+    const struct cio_hints *hints = &ADIOI_TAM_File_of(fd)->hints;
+
+    if (fd->hints->deferred_open || fd->atomicity || hints->group_lock)
+        return 0;
+    if (hints->early_return == CIO_AUTOMATIC)
+        return hints->schedule != CIO_SCHEDULE_OFFSET;
+    return hints->early_return == CIO_ENABLE;
+}
+
 static void choose_settings(ADIO_File fd, struct cio_settings *set)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
@@ -98,6 +113,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->sieve_write = as_switch(fd->hints->ds_write);
     set->sieve_read = as_switch(fd->hints->ds_read);
     set->schedule = (enum cio_schedule) layer->hints.schedule;
+    set->early = ADIOI_TAM_Returns_early(fd);
     set->explain = layer->hints.stats[0] != '\0';
     set->merge = CIO_AUTOMATIC;
     set->crowded = is_crowded(layer);
@@ -137,6 +153,7 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
         ADIOI_TAM_Segment_name(layer, segment);
         set.tam = CIO_ENABLE;
         set.once = 1;
+        set.early = 0;
     }
     if (cio_comm_mpi_create(fd->comm, mode, &env.comm) == 0)
         op = cio_op_start(&env, &set, req);
@@ -215,6 +232,47 @@ static void unlock_group(ADIO_File fd, int locked)
         ADIOI_LUSTRE_PIPE_Group_unlock(fd, lock_number(ADIOI_TAM_File_of(fd)));
 }
 
+/* What was asked for, for as long as the call lasts. */
+static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                        int file_ptr_type, ADIO_Offset offset, int write, struct cio_request *req)
+{
+    int rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, req);
+
+    req->write = write;
+    req->error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
+    return write ? lock_group(fd, ADIOI_TAM_File_of(fd)->grouping->team->my_aggr >= 0) : 0;
+}
+
+/*
+ * Runs a call to its end, or as far as this rank is needed. Its outcome, the bytes moved, and whether
+ * a call that was declined is best done by each rank alone.
+ */
+static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int *alone)
+{
+    ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
+    const char *name = req->write ? "write" : "read";
+    int may_return = ADIOI_TAM_Returns_early(fd), over, rc;
+    struct cio_stats stats;
+
+    early->call = may_return ? ADIOI_TAM_Promise(fd, name) : NULL;
+    early->op = ADIOI_TAM_Start(fd, req, NULL, &early->comm);
+    over = cio_op_wait_released(early->op);
+    *moved = cio_op_moved(early->op);
+    *alone = 0;
+    if (!over)
+        return 0;
+    rc = cio_op_finish(early->op, &stats);
+    *alone = stats.alone;
+    early->op = NULL;
+    cio_comm_destroy(early->comm);
+    ADIOI_TAM_Show(fd, &stats);
+    if (may_return)
+        ADIOI_TAM_Keep(early->call, &stats);
+    else
+        ADIOI_TAM_Report(fd, &stats, req->write);
+    return rc;
+}
+
 enum { BELOW, ALONE, SERVED };
 
 /*
@@ -240,36 +298,26 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
                  int *error_code)
 {
-    const char *refusal = ADIOI_TAM_Refuse(fd, write);
+    const char *refusal;
     ADIO_Offset pointer = fd->fp_ind;
     struct cio_request req;
-    struct cio_stats stats;
-    struct cio_comm *comm;
-    struct cio_op *op;
     int64_t moved;
-    int rc, locked = 0;
+    int rc, locked, alone;
 
+    ADIOI_TAM_Complete(fd);
+    ADIOI_TAM_Report_kept(fd);
+    refusal = ADIOI_TAM_Refuse(fd, write);
     if (refusal != NULL) {
         leave(fd, write, refusal);
         return BELOW;
     }
-    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &req);
-    req.write = write;
-    req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
-    if (write)
-        locked = lock_group(fd, ADIOI_TAM_File_of(fd)->grouping->team->my_aggr >= 0);
-    op = ADIOI_TAM_Start(fd, &req, NULL, &comm);
-    cio_op_wait(op);
-    moved = cio_op_moved(op);
-    rc = cio_op_finish(op, &stats);
+    locked = make_request(fd, buf, count, datatype, file_ptr_type, offset, write, &req);
+    rc = run(fd, &req, &moved, &alone);
     unlock_group(fd, locked);
-    cio_comm_destroy(comm);
     ADIOI_TAM_Request_free(&req);
-    ADIOI_TAM_Show(fd, &stats);
-    ADIOI_TAM_Report(fd, &stats, write);
     if (rc == -ECANCELED) {
         fd->fp_ind = pointer;
-        return stats.alone && may_be_alone(fd, write) ? ALONE : BELOW;
+        return alone && may_be_alone(fd, write) ? ALONE : BELOW;
     }
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
@@ -285,16 +333,19 @@ void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count c
     int how = serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code);
     int cb = fd->hints->cb_write, locked;
 
-    if (how == SERVED)
-        return;
     if (how == ALONE)
         fd->hints->cb_write = ADIOI_HINT_DISABLE;
+    if (how == SERVED) {
+        ADIOI_TAM_Deliver(fd, error_code);
+        return;
+    }
     locked = lock_group(fd, fd->is_open);
     (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
                                                                 file_ptr_type, offset, status,
                                                                 error_code);
     unlock_group(fd, locked);
     fd->hints->cb_write = cb;
+    ADIOI_TAM_Deliver(fd, error_code);
 }
 
 void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
@@ -304,12 +355,12 @@ void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
     int how = serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status, error_code);
     int cb = fd->hints->cb_read;
 
-    if (how == SERVED)
-        return;
     if (how == ALONE)
         fd->hints->cb_read = ADIOI_HINT_DISABLE;
-    (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,
-                                                               file_ptr_type, offset, status,
-                                                               error_code);
+    if (how != SERVED)
+        (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,
+                                                                   file_ptr_type, offset, status,
+                                                                   error_code);
     fd->hints->cb_read = cb;
+    ADIOI_TAM_Deliver(fd, error_code);
 }

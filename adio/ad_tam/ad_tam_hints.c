@@ -176,6 +176,7 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     int opening = !fd->hints->initialized;
     uint64_t before = opening ? 0 : cio_hints_digest(&layer->hints);
 
+    ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
     (*layer->below->ADIOI_xxx_SetInfo) (fd, users_info, error_code);
     if (users_info != MPI_INFO_NULL)

@@ -198,12 +198,17 @@ static void leave_early(ADIO_File fd)
     ADIOI_TAM_Show(fd, &stats);
 }
 
+static const char *call_name(int write)
+{
+    return write ? "iwrite" : "iread";
+}
+
 /* A call that the engine is not asked to serve. */
 static void leave(ADIO_File fd, int write, const char *why)
 {
     struct cio_stats stats = {.declined = 1,.why = why };
 
-    ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, write), &stats);
+    ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, call_name(write)), &stats);
     ADIOI_TAM_Show(fd, &stats);
 }
 
@@ -216,6 +221,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     pending *p;
     int rc;
 
+    ADIOI_TAM_Complete(fd);
     if (!is_ready(fd)) {
         leave_early(fd);
         return 0;
@@ -232,7 +238,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
-    p->call = ADIOI_TAM_Promise(fd, write);
+    p->call = ADIOI_TAM_Promise(fd, call_name(write));
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
     p->next = under_way;
     under_way = p;

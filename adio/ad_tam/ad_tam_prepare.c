@@ -279,6 +279,7 @@ void ADIOI_TAM_Release(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
+    ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
     while (layer->grouping != NULL) {
         ADIOI_TAM_Grouping *g = layer->grouping;

@@ -42,7 +42,7 @@ static const char *transport_used(const ADIOI_TAM_Call * call, const struct cio_
 }
 
 static void print(ADIO_File fd, const ADIOI_TAM_Call * call, const struct cio_stats *sum,
-                  const struct cio_stats *most)
+                  const struct cio_stats *most, double least)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     struct cio_report report = {.file = fd->filename,
@@ -50,12 +50,14 @@ static void print(ADIO_File fd, const ADIOI_TAM_Call * call, const struct cio_st
         .hint = layer->forced ? "tam:" : ADIOI_TAM_Mode_word(layer),
         .transport = transport_used(call, sum),
         .nodes = layer->nodes != NULL ? layer->nodes->nnodes : 1,
-        .unit = call->unit
+        .unit = call->unit,
+        .response_min = least
     };
     char line[8192];
     int n;
 
     MPI_Comm_size(fd->comm, &report.ranks);
+    report.response_mean = sum->time[CIO_TIME_RESPONSE] / report.ranks;
     if (call->grouping != NULL) {
         report.groups_per_node = call->grouping->per_node;
         report.leaders = call->grouping->team->nleaders;
@@ -73,14 +75,17 @@ static void report(ADIO_File fd, const ADIOI_TAM_Call * call)
 {
     const struct cio_stats *mine = &call->stats;
     struct cio_stats sum = *mine, most = *mine;
+    double least = 0;
     int rank;
 
     MPI_Comm_rank(fd->comm, &rank);
+    MPI_Reduce(&mine->time[CIO_TIME_RESPONSE], &least, 1, MPI_DOUBLE, MPI_MIN, 0, fd->comm);
+    MPI_Reduce(mine->time, sum.time, CIO_TIMES, MPI_DOUBLE, MPI_SUM, 0, fd->comm);
     MPI_Reduce(mine->count, sum.count, CIO_COUNTS, MPI_INT64_T, MPI_SUM, 0, fd->comm);
     MPI_Reduce(mine->count, most.count, CIO_COUNTS, MPI_INT64_T, MPI_MAX, 0, fd->comm);
     MPI_Reduce(mine->time, most.time, CIO_TIMES, MPI_DOUBLE, MPI_MAX, 0, fd->comm);
     if (rank == 0)
-        print(fd, call, &sum, &most);
+        print(fd, call, &sum, &most, least);
 }
 
 static ADIOI_TAM_Call describe(ADIO_File fd, const char *name)
@@ -103,7 +108,7 @@ void ADIOI_TAM_Report(ADIO_File fd, const struct cio_stats *stats, int write)
     report(fd, &call);
 }
 
-ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, int write)
+ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, const char *name)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     ADIOI_TAM_Call *call;
@@ -111,7 +116,7 @@ ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, int write)
     if (!is_wanted(layer))
         return NULL;
     call = ADIOI_Malloc(sizeof(*call));
-    *call = describe(fd, write ? "iwrite" : "iread");
+    *call = describe(fd, name);
     if (layer->unreported == NULL)
         layer->unreported = call;
     else

@@ -11,6 +11,7 @@
 /* A member: every rank. The leader's own member is called directly, others through notes. */
 struct cio_member {
     enum { CIO_MEMBER_WAIT, CIO_MEMBER_PAYLOAD, CIO_MEMBER_SEND, CIO_MEMBER_DONE } step;
+    int finished;            /* the last window has been copied */
     int alone;               /* shares no memory with its leader: messages go between them */
     struct cio_board *board; /* the group's; or, alone, its own, with one area */
     struct cio_describer describer;
@@ -56,6 +57,7 @@ struct cio_op {
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
     struct cio_stats stats;
+    int doubtful; /* something of a read has not arrived */
     int64_t held; /* bytes of buffers now */
     int64_t eof;  /* where the file ends (read); INT64_MAX: nobody came to its end */
     double started;
@@ -191,6 +193,8 @@ void cio_leader_start(struct cio_op *op);
 int cio_leader_progress(struct cio_op *op);
 void cio_leader_needs(struct cio_op *op, struct cio_needs *needs);
 int cio_leader_is_done(const struct cio_op *op);
+/* A group of one: all that it has to do with its request is done, and the outcomes can come. */
+int cio_leader_is_over(const struct cio_op *op);
 /* Whether it can do without attention until what it has begun is over. */
 int cio_leader_is_patient(const struct cio_op *op);
 void cio_leader_finish(struct cio_op *op);

@@ -532,7 +532,10 @@ static void begin_copy(struct cio_op *op)
 
     l->step = STEP_COPY;
     l->stream_member = 0;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY, .place = {l->end, 0}, .merged = l->merge > 0};
+    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY,
+                              .place = {l->end, 0},
+                              .merged = l->merge > 0,
+                              .doubtful = op->doubtful};
     tell_members(op);
 }
 
@@ -739,8 +742,10 @@ static void note_reply(struct cio_op *op, const struct flight *f)
         cio_op_fail(op, f->reply.error);
     else if (f->reply.bytes != f->answer && f->reply.bytes > 0)
         cio_op_fail(op, -EBADMSG);
-    if (f->reply.error != 0 || f->reply.bytes != f->answer)
+    if (f->reply.error != 0 || f->reply.bytes != f->answer) {
         f->unit->error = -EIO;
+        op->doubtful = 1;
+    }
 }
 
 static void land(struct cio_op *op, struct flight *f)
@@ -1025,6 +1030,11 @@ int cio_leader_progress(struct cio_op *op)
 int cio_leader_is_done(const struct cio_op *op)
 {
     return op->leader == NULL || op->leader->step == STEP_DONE;
+}
+
+int cio_leader_is_over(const struct cio_op *op)
+{
+    return op->leader->k == 1 && op->leader->step >= STEP_DONES;
 }
 
 void cio_leader_finish(struct cio_op *op)

@@ -95,6 +95,7 @@ static void advance(struct cio_op *op, int64_t t)
     struct cio_member *m = &op->member;
 
     m->place = m->reached.t > t ? (struct cio_place){t + 1, 0} : m->reached;
+    m->finished = t >= op->rounds.units;
 }
 
 void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *out)
@@ -106,6 +107,7 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
         merge(op);
         break;
     case CIO_CTL_COPY:
+        op->doubtful |= in->doubtful;
         copy(op, in);
         advance(op, in->place.t);
         describe(op, out);
@@ -278,6 +280,7 @@ static void obey_message(struct cio_op *op)
         cio_member_handle(op, &m->in, &m->out);
         return;
     }
+    op->doubtful |= m->in.doubtful;
     lists = window_lists(op, m->in.place.t);
     bytes = cio_area_bytes(&m->describer.area, lists);
     if (bytes > 0)

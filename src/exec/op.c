@@ -435,7 +435,35 @@ static void await(struct cio_op *op, struct cio_needs *needs, int *idle)
     }
 }
 
-void cio_op_wait(struct cio_op *op)
+/* The last byte of a read, if there is one, is not what lies beyond the end of the file. */
+static int ends_in_data(const struct cio_op *op)
+{
+    const struct cio_request *req = &op->req;
+    struct cio_cursor c;
+
+    if (req->bytes == 0)
+        return 1;
+    cio_cursor_seek(&c, req->mem, req->bytes - 1);
+    return req->buf[cio_cursor_offset(&c)] != 0;
+}
+
+int cio_op_is_released(const struct cio_op *op)
+{
+    const struct cio_member *m = &op->member;
+
+    if (op->phase == CIO_OP_DONE)
+        return 1;
+    if (!op->set.early || op->phase != CIO_OP_RUN || op->aggr != NULL || op->error != 0)
+        return 0;
+    if (op->leader != NULL ? !cio_leader_is_over(op) : !m->finished)
+        return 0;
+    if (op->leader == NULL && m->alone && m->step != CIO_MEMBER_WAIT)
+        return 0;
+    return op->req.write || (!op->doubtful && ends_in_data(op));
+}
+
+/* Until it is finished or, if that is enough, released. */
+static void wait_for(struct cio_op *op, int released)
 {
     int idle = 0;
 
@@ -444,10 +472,32 @@ void cio_op_wait(struct cio_op *op)
 
         if (needs.file_word != NULL)
             needs.file_seen = __atomic_load_n(needs.file_word, __ATOMIC_ACQUIRE);
-        if (cio_op_progress(op))
+        if (cio_op_progress(op) || (released && cio_op_is_released(op)))
             return;
         await(op, &needs, &idle);
     }
+}
+
+void cio_op_wait(struct cio_op *op)
+{
+    wait_for(op, 0);
+}
+
+void cio_op_let_go(struct cio_op *op)
+{
+    op->req.file = op->req.mem = NULL;
+    op->req.buf = NULL;
+    cio_count_add(&op->stats, CIO_COUNT_EARLY, 1);
+    op->stats.time[CIO_TIME_RESPONSE] = cio_now() - op->started;
+}
+
+int cio_op_wait_released(struct cio_op *op)
+{
+    wait_for(op, 1);
+    if (op->phase == CIO_OP_DONE)
+        return 1;
+    cio_op_let_go(op);
+    return 0;
 }
 
 int64_t cio_op_moved(const struct cio_op *op)
@@ -456,7 +506,7 @@ int64_t cio_op_moved(const struct cio_op *op)
 
     if (op->error != 0)
         return 0;
-    if (req->write || req->bytes == 0 || op->eof == INT64_MAX)
+    if (req->write || req->bytes == 0 || req->file == NULL || op->eof == INT64_MAX)
         return req->bytes;
     return cio_max64(
         cio_min64(cio_flat_lower(req->file, op->eof - req->disp) - req->start, req->bytes), 0);
@@ -486,7 +536,9 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
     cio_leader_finish(op);
     cio_aggr_finish(op);
     cio_board_release(op);
-    op->stats.time[CIO_TIME_TOTAL] = cio_now() - op->started;
+    if (op->stats.time[CIO_TIME_RESPONSE] == 0)
+        op->stats.time[CIO_TIME_RESPONSE] = cio_now() - op->started;
+    op->stats.time[CIO_TIME_TOTAL] = op->stats.time[CIO_TIME_RESPONSE];
     op->stats.count[CIO_COUNT_INTER_META] =
         op->stats.count[CIO_COUNT_INTER_BYTES] - op->stats.count[CIO_COUNT_INTER_DATA];
     if (stats != NULL)

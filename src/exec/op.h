@@ -90,11 +90,12 @@ struct cio_settings {
     enum cio_switch sieve_write; /* read-modify-write for rounds with holes */
     enum cio_switch sieve_read;  /* read what nobody asked for, to read in one piece */
     enum cio_schedule schedule;  /* in which order aggregators serve their rounds */
-    int explain;                 /* find out what the order brings, for the statistics */
-    enum cio_switch merge;       /* pieces of a group; automatic: where many of them adjoin */
-    int crowded;                 /* ranks share cores: whoever waits sleeps at once */
-    int once;                    /* agree once only, at the start: a second time is out of order */
-    int tag;                     /* CIO_OP_TAGS tags from here on are this operation's */
+    int early;             /* ranks return as soon as their own part is over, where they can */
+    int explain;           /* find out what the order brings, for the statistics */
+    enum cio_switch merge; /* pieces of a group; automatic: where many of them adjoin */
+    int crowded;           /* ranks share cores: whoever waits sleeps at once */
+    int once;              /* agree once only, at the start: a second time is out of order */
+    int tag;               /* CIO_OP_TAGS tags from here on are this operation's */
 };
 #define CIO_OP_TAGS 16
 
@@ -126,9 +127,32 @@ int cio_op_progress(struct cio_op *op);
 void cio_op_wait(struct cio_op *op);
 
 /*
- * Of a finished operation: how many bytes of this rank's request have been moved, from its first
- * one on. A read moves those that lie before the end of the file, and puts zeros in the place of
- * the others; after an error there are none.
+ * Whether this rank may return to its caller: its part is over, and the request, its types and its
+ * buffer are not looked at any more. Without settings.early that is when the operation is finished.
+ * With it:
+ *
+ *   write   the rank's last byte has left its buffer
+ *   read    its last byte has arrived; but only if that is not zero, since it is then known, before
+ *           the operation is finished, that the file does not end before
+ *
+ * Aggregators, and leaders of others, stay until it is finished. So the rest of the operation needs
+ * ranks only that are in the call, or have finished it: whoever has returned may finish it whenever
+ * it likes (cio_op_wait), without waiting for anybody who may wait for it. Before the next
+ * operation on the segment it must.
+ */
+int cio_op_is_released(const struct cio_op *op);
+
+/* Takes the request back from a released operation, which is to be finished later. */
+void cio_op_let_go(struct cio_op *op);
+
+/* Loops until it is released. 1: it is finished; 0: not yet, and the request has been taken back.
+ */
+int cio_op_wait_released(struct cio_op *op);
+
+/*
+ * Of a finished or released operation: how many bytes of this rank's request have been moved, from
+ * its first one on. A read moves those that lie before the end of the file, and puts zeros in the
+ * place of the others; after an error there are none.
  */
 int64_t cio_op_moved(const struct cio_op *op);
 

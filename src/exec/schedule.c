@@ -97,6 +97,7 @@ static const char *const reasons[] = {
     [CIO_WHY_BEST] = "processes wait least, and it is worth its cost",
     [CIO_WHY_FEW] = "no aggregator has two stripes",
     [CIO_WHY_MANY] = "there are too many stripes",
+    [CIO_WHY_LATE] = "no rank may return before the others",
     [CIO_WHY_COST] = "choosing an order would cost more than it could bring",
     [CIO_WHY_NO_GAIN] = "no other order is worth its cost",
     [CIO_WHY_MEMORY] = "memory for another order could not be had",
@@ -167,6 +168,8 @@ int cio_schedule_begin(struct cio_op *op, const struct cio_prospect *p)
         return refuse(op, CIO_WHY_FEW);
     if (op->rounds.units > CIO_MAX_ORDERED)
         return refuse(op, CIO_WHY_MANY);
+    if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && !op->set.early)
+        return refuse(op, CIO_WHY_LATE);
     if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && !may_pay(op, p))
         return refuse(op, CIO_WHY_COST);
     s->stripe = stripe_seconds(op, p->stripe_ns);

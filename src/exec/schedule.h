@@ -10,6 +10,7 @@ enum cio_why {
     CIO_WHY_BEST,
     CIO_WHY_FEW,
     CIO_WHY_MANY,
+    CIO_WHY_LATE,
     CIO_WHY_COST,
     CIO_WHY_NO_GAIN,
     CIO_WHY_MEMORY,

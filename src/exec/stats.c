@@ -28,6 +28,7 @@ static const char *const count_name[CIO_COUNTS] = {
     [CIO_COUNT_FILE_BYTES] = "file_bytes",
     [CIO_COUNT_COPIED_BYTES] = "copied_bytes",
     [CIO_COUNT_PLACED_BYTES] = "placed_bytes",
+    [CIO_COUNT_EARLY] = "early_ranks",
     [CIO_COUNT_SHARED] = "sharing_ranks",
     [CIO_COUNT_PEAK_BYTES] = "peak_bytes",
     [CIO_COUNT_SEGMENT_BYTES] = "segment_bytes",
@@ -43,6 +44,7 @@ static const char *const time_name[CIO_TIMES] = {
     [CIO_TIME_EXCHANGE] = "inter_data",
     [CIO_TIME_PLACE] = "inter_merge",
     [CIO_TIME_FILE] = "file",
+    [CIO_TIME_RESPONSE] = "response",
     [CIO_TIME_TOTAL] = "total",
 };
 
@@ -110,7 +112,8 @@ int cio_stats_json(const struct cio_report *r, const struct cio_stats *sum,
     put(&o, "}, \"seconds\": {");
     for (int i = 0; i < CIO_TIMES; i++)
         put(&o, "%s\"%s\": %.6f", i > 0 ? ", " : "", time_name[i], most->time[i]);
-    put(&o, "}");
+    put(&o, "}, \"response\": {\"min\": %.6f, \"mean\": %.6f, \"max\": %.6f}", r->response_min,
+        r->response_mean, most->time[CIO_TIME_RESPONSE]);
     put_schedule(&o, sum);
     put(&o, "}");
     return (int)o.used;

@@ -35,6 +35,7 @@ enum cio_count {
     CIO_COUNT_FILE_BYTES,
     CIO_COUNT_COPIED_BYTES,  /* between user memory and messages, by members, */
     CIO_COUNT_PLACED_BYTES,  /* and between messages and rounds, by aggregators */
+    CIO_COUNT_EARLY,         /* ranks that returned before the end */
     CIO_COUNT_SHARED,        /* ranks that used shared memory */
     CIO_COUNT_PEAK_BYTES,    /* buffers, not those in shared memory */
     CIO_COUNT_SEGMENT_BYTES, /* shared memory */
@@ -51,6 +52,7 @@ enum cio_time {
     CIO_TIME_EXCHANGE,  /* data: a leader's messages, with their lists, on their way, */
     CIO_TIME_PLACE,     /* merge: decoding lists and laying data in place at aggregators */
     CIO_TIME_FILE,      /* file access */
+    CIO_TIME_RESPONSE,  /* until the rank could return */
     CIO_TIME_TOTAL,
     CIO_TIMES
 };
@@ -86,6 +88,7 @@ struct cio_report {
     const char *transport; /* inside nodes */
     int ranks, nodes, groups_per_node, leaders, aggregators;
     int64_t unit;
+    double response_min, response_mean; /* of all ranks, in seconds; the longest is in `most` */
 };
 
 /*

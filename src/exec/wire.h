@@ -61,8 +61,9 @@ enum cio_ctl_kind {
 struct cio_ctl {
     int32_t kind;
     int32_t error;
-    int32_t refused; /* READY: no shared memory, for this reason */
-    int32_t merged;  /* COPY: the window has been merged */
+    int32_t refused;  /* READY: no shared memory, for this reason */
+    int32_t merged;   /* COPY: the window has been merged; */
+    int32_t doubtful; /* something of a read has not arrived */
     struct cio_place place;
     int64_t lists, coded; /* READY: how many, and bytes of their code */
     int64_t eof;          /* FINAL of a read: the file may end here */

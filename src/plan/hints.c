@@ -52,7 +52,7 @@ static const struct cio_hint table[] = {
       .initial = "offset",
       .help = "the order in which an aggregator serves its stripes" },
     { .name = "cb_early_return", .kind = CIO_HINT_CHOICE, .field = FIELD(early_return),
-      .words = SWITCH_WORDS, .initial = "automatic", .inert = "disable",
+      .words = SWITCH_WORDS, .initial = "automatic",
       .help = "a process returns as soon as its own part is done" },
     { .name = "cb_placement", .kind = CIO_HINT_CHOICE, .field = FIELD(placement),
       .words = {"spread", "romio", "cost"}, .initial = "spread",

@@ -63,6 +63,43 @@ full_disk_known_to_all() { # MODE
         has_line "$scratch/ours.classes" 'close: ok ok ok ok' && has_line "$scratch/ours.classes" 'exit 0'
 }
 
+# Every rank gets the error of a write once, also if it had returned before it was known.
+late_error() { # TRANSPORT GROUPS WHAT-FOLLOWS
+    disk_options=size=1m
+    need_root || return
+    launch ours 4 "romio_tam enable
+cb_buffer_size 65536
+romio_tam_transport $1
+romio_tam_aggrs_per_node $2" early "$scratch/disk/file" "$3" 512
+}
+
+# Several ranks return early from every call, and data is right whatever follows it.
+early_return() { # TRANSPORT GROUPS
+    rm -f "$scratch/stats"
+    launch ours 7 "romio_tam enable
+cb_buffer_size 65536
+romio_tam_transport $1
+romio_tam_aggrs_per_node $2
+romio_tam_stats $scratch/stats" early "$file" || return
+    sed -n 's/.*"sum": {.*"early_ranks": \([0-9]*\).*"max": {"bytes.*/\1/p' "$scratch/stats" >"$scratch/early"
+    [ -s "$scratch/early" ] && ! grep -qx '[012]' "$scratch/early" || { cat "$scratch/stats"; return 1; }
+}
+
+test_early() {
+    local transport groups what
+    TIMEOUT=60
+    for transport in shm p2p; do
+        for groups in 1 2 7; do
+            test_case "early.$transport.$groups" early_return $transport $groups
+            for what in sync close read view; do
+                test_case "error.late.$transport.$groups.$what" late_error $transport $groups $what
+            done
+            disk_options=
+        done
+    done
+    TIMEOUT=25
+}
+
 test_nonsense() {
     local name value
     for name in cb_buffer_size cb_nodes $(cut -d= -f1 "$here/hints.expected"); do
@@ -123,4 +160,5 @@ test_errors() {
     test_nonsense
     test_differing
     test_impossible
+    test_early
 }

@@ -175,6 +175,8 @@ static void make_layout(struct test_case *c, uint64_t seed)
     c->world.settings.layout = &c->layout;
 }
 
+static void judge_release(struct world *w, int r);
+
 /* In three of four cases another order than by offset. */
 static void make_schedule(struct test_case *c, uint64_t seed)
 {
@@ -187,6 +189,7 @@ static void make_schedule(struct test_case *c, uint64_t seed)
     s->schedule =
         (enum cio_schedule)check_between(&rnd, CIO_SCHEDULE_AUTOMATIC, CIO_SCHEDULE_FIRST_FINISH);
     s->explain = (int)check_between(&rnd, 0, 1);
+    s->early = check_between(&rnd, 0, 3) != 0;
     slow = check_between(&rnd, 0, 1) != 0;
     for (int r = 0; slow && r < c->world.size; r++)
         c->world.pace[r] = (struct cio_pace){{(int64_t)1 << 40, (int64_t)1 << 40}};
@@ -228,6 +231,7 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
     }
     make_layout(c, seed);
     make_schedule(c, seed);
+    c->world.on_release = judge_release;
 }
 
 void case_destroy(struct test_case *c)
@@ -291,6 +295,22 @@ void case_prepare(struct test_case *c, int write)
         if (write)
             each_byte(c, r, put_byte);
     }
+}
+
+/*
+ * A rank that returns early: what it has read is there, all of it, and what it has written is not
+ * needed any more. (The world is the first member of its case.)
+ */
+static void judge_release(struct world *w, int r)
+{
+    struct test_case *c = (struct test_case *)w;
+
+    if (c->buf[r] == NULL)
+        return;
+    if (!w->request[r].write)
+        c->wrong_at_release += each_byte(c, r, compare_byte);
+    else
+        memset(c->buf[r], 0x77, (size_t)c->buf_size[r]);
 }
 
 int64_t case_first(const struct test_case *c)
@@ -361,11 +381,20 @@ int64_t case_wrong_file(struct test_case *c)
 
 int64_t case_wrong_buffers(struct test_case *c)
 {
-    int64_t wrong = 0;
+    int64_t wrong = c->wrong_at_release;
 
     for (int r = 0; r < c->world.size; r++)
         wrong += each_byte(c, r, compare_byte);
     return wrong;
+}
+
+int case_released(const struct test_case *c)
+{
+    int n = 0;
+
+    for (int r = 0; r < c->world.size; r++)
+        n += c->world.released[r] && c->world.request[r].bytes > 0;
+    return n;
 }
 
 void case_print(const struct test_case *c, const char *what, uint64_t seed)
@@ -376,10 +405,10 @@ void case_print(const struct test_case *c, const char *what, uint64_t seed)
     cio_layout_text(&c->layout, layout, sizeof(layout));
     printf("%s: seed %llu: %d ranks, %d nodes, %d leaders, %d aggregators, domain %d, unit %lld, "
            "stripe %lld x %lld, limit %lld, transport %d, merge %d, message %lld, depth %d, "
-           "buffer %lld, slow %d, order %s, explain %d, layout %s\n",
+           "buffer %lld, slow %d, order %s, explain %d, early %d, layout %s\n",
            what, (unsigned long long)seed, c->world.size, c->world.nodes->nnodes,
            c->world.team[0]->nleaders, c->world.naggr, s->domain, (long long)s->unit,
            (long long)s->stripe, (long long)s->stripe_count, (long long)s->memory_limit,
            s->transport, s->merge, (long long)s->message, s->depth, (long long)s->buffer,
-           c->world.slow != 0, cio_schedule_name(s->schedule), s->explain, layout);
+           c->world.slow != 0, cio_schedule_name(s->schedule), s->explain, s->early, layout);
 }

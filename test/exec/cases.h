@@ -12,6 +12,7 @@ struct test_case {
     int64_t *buf_size;             /* of that many bytes, */
     int64_t *buf_base;             /* whose byte 0 of the memory type lies here */
     int64_t span;                  /* all offsets are below this */
+    int64_t wrong_at_release;      /* bytes of reads, when ranks returned before the end */
     struct cio_layout layout;      /* which the settings name in every other case */
 };
 
@@ -36,6 +37,9 @@ void case_fill_until(struct test_case *c, int64_t end);
 /* Number of wrong bytes in the file after a write; in the buffers after a read of the file. */
 int64_t case_wrong_file(struct test_case *c);
 int64_t case_wrong_buffers(struct test_case *c);
+
+/* Ranks with anything to do that returned before the end of the last run. */
+int case_released(const struct test_case *c);
 
 /* One line that tells the case. */
 void case_print(const struct test_case *c, const char *what, uint64_t seed);

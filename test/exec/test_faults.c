@@ -64,6 +64,8 @@ static void deepen(struct test_case *c, uint64_t seed, int deep)
     c->world.slow = seed;
 }
 
+static int released_and_failed; /* ranks that returned before the error was known */
+
 /* Fails the n-th transfer; returns 0 once there were fewer than n of them. */
 static int fail_transfer(uint64_t seed, int deep, int write, int64_t at, int error, int sticky)
 {
@@ -88,6 +90,8 @@ static int fail_transfer(uint64_t seed, int deep, int write, int64_t at, int err
     c.world.store = real;
     reached = (write ? fault.writes : fault.reads) > at;
     check_all(&c, reached ? error : 0, write ? "failing write" : "failing read", seed);
+    CHECK(c.wrong_at_release == 0);
+    released_and_failed += reached ? case_released(&c) : 0;
     if (!reached)
         CHECK((write ? case_wrong_file(&c) : case_wrong_buffers(&c)) == 0);
     cio_store_destroy(faulty);
@@ -274,5 +278,7 @@ int main(int argc, char **argv)
             fail_segment(seed + i, after);
         fail_rank(seed + i);
     }
+    printf("%d ranks returned before an error, and learnt of it later\n", released_and_failed);
+    CHECK(cases < 12 || released_and_failed > cases);
     return check_done("faults");
 }

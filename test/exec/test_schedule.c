@@ -151,6 +151,7 @@ static void scene_create(struct scene *s, uint64_t seed)
     s->world.settings.domain = CIO_DOMAIN_CYCLIC;
     s->world.settings.unit = s->world.settings.stripe = STRIPE;
     s->world.settings.depth = 1;
+    s->world.settings.early = 1;
     s->world.settings.transport = (enum cio_transport)check_between(&rnd, 0, 2);
     s->world.settings.tag = 100;
     s->world.settings.memory_limit = check_between(&rnd, 0, 1) == 0 ? 1 : 1 << 20;

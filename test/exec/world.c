@@ -40,6 +40,7 @@ void world_create(struct world *w, int size, const int *node_of, int c, int nagg
     w->request = must(calloc((size_t)size, sizeof(*w->request)));
     w->stats = must(calloc((size_t)size, sizeof(*w->stats)));
     w->moved = must(calloc((size_t)size, sizeof(*w->moved)));
+    w->released = must(calloc((size_t)size, 1));
     w->error = must(calloc((size_t)size, sizeof(*w->error)));
     for (int r = 0; r < size; r++) {
         ok(cio_team_create(w->nodes, r, c, w->aggr, w->naggr, &w->team[r]), "team");
@@ -84,6 +85,7 @@ void world_destroy(struct world *w)
         cio_comm_destroy(w->comm[r]);
         cio_team_destroy(w->team[r]);
     }
+    free(w->released);
     free(w->error);
     free(w->moved);
     free(w->stats);
@@ -112,16 +114,42 @@ static struct cio_op *start(struct world *w, int r, struct cio_store *store)
     return must(cio_op_start(&env, &w->settings, &w->request[r]));
 }
 
-/* One turn for every rank: how many have finished; `moved` counts completions. */
+static int is_done(struct world *w, int r, struct cio_op *op, int *moved)
+{
+    int done;
+
+    *moved += cio_comm_poll(w->comm[r]);
+    done = cio_op_progress(op);
+    if (done || !cio_op_is_released(op))
+        return done;
+    cio_op_let_go(op);
+    w->released[r] = 1;
+    if (w->on_release != NULL)
+        w->on_release(w, r);
+    return 1;
+}
+
+/* One turn for every rank that is in the call: how many are not; `moved` counts completions. */
 static int turn(struct world *w, struct cio_op **op, int *moved)
 {
     int done = 0;
 
-    for (int r = 0; r < w->size; r++) {
-        *moved += cio_comm_poll(w->comm[r]);
-        done += cio_op_progress(op[r]);
-    }
+    for (int r = 0; r < w->size; r++)
+        done += w->released[r] || is_done(w, r, op[r], moved);
     return done;
+}
+
+/* Those that have returned finish, in another order: nobody else does anything. -1: they hang. */
+static int finish_released(struct world *w, struct cio_op **op)
+{
+    for (int r = w->size - 1; r >= 0; r--) {
+        int idle = 0;
+
+        while (w->released[r] && !cio_op_progress(op[r]))
+            if (cio_comm_poll(w->comm[r]) == 0 && ++idle > 100)
+                return -1;
+    }
+    return 0;
 }
 
 int world_run(struct world *w)
@@ -137,8 +165,10 @@ int world_run(struct world *w)
         ok(cio_store_late_create(w->store, w->slow, &slow), "slow store");
         store = slow;
     }
-    for (int r = 0; r < w->size; r++)
+    for (int r = 0; r < w->size; r++) {
+        w->released[r] = 0;
         op[r] = start(w, r, store);
+    }
     while (done < w->size && idle < patience) {
         int moved = 0;
 
@@ -147,7 +177,7 @@ int world_run(struct world *w)
         if (w->threads && idle > 1)
             usleep(100);
     }
-    if (done < w->size) {
+    if (done < w->size || finish_released(w, op) != 0) {
         free(op);
         return -1; /* what still runs cannot be freed: the caller gives up */
     }

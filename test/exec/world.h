@@ -28,6 +28,8 @@ struct world {
     struct cio_stats *stats;     /* per rank, of the last run */
     int64_t *moved;              /* per rank, of the last run */
     int *error;                  /* per rank, of the last run */
+    char *released;              /* per rank, of the last run: it could return before the end, */
+    void (*on_release)(struct world *w, int rank); /* when this was called, unless it is NULL */
 };
 
 /* node_of: per rank, numbered by first appearance. c groups a node, naggr aggregators spread. */
@@ -38,8 +40,9 @@ void world_share(struct world *w);
 void world_destroy(struct world *w);
 
 /*
- * Runs one operation with every rank's request, ranks taking turns. 0 if all finished and every
- * message was drained; -1 if nothing moved any more (a hang).
+ * Runs one operation with every rank's request, ranks taking turns. One that is released gets no
+ * turn, and does not even look after its messages, before all are that are not. 0 if all finished
+ * and every message was drained; -1 if nothing moved any more (a hang).
  */
 int world_run(struct world *w);
 

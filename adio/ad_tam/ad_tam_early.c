@@ -1,0 +1,151 @@
+/*
+ * ad_tam: a rank that has returned from a collective call before it was over (cb_early_return).
+ *
+ * The engine's operation stays with the file, and is completed before anything else is done with it:
+ * another collective call, a sync, a close, an independent access, which thus sees what was written.
+ * That needs only ranks that are still in the call, or have completed it, so it never waits for a
+ * rank that may wait for this one.
+ *
+ * Ranks that stay in the call to its end get its error from it. Those that had returned get the
+ * same error from the next collective access, sync or close, once; what fails before that
+ * for another reason does not take its place. The call in between is made: the others make it too.
+ */
+
+#include "ad_tam.h"
+
+void ADIOI_TAM_Complete(ADIO_File fd)
+{
+    ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
+    struct cio_stats stats;
+    int rc;
+
+    if (early->op == NULL)
+        return;
+    cio_op_wait(early->op);
+    rc = cio_op_finish(early->op, &stats);
+    cio_comm_destroy(early->comm);
+    ADIOI_TAM_Keep(early->call, &stats);
+    ADIOI_TAM_Show(fd, &stats);
+    early->op = NULL;
+    if (early->error == 0)
+        early->error = rc;
+}
+
+void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code)
+{
+    ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
+
+    if (early->error == 0 || *error_code != MPI_SUCCESS)
+        return;
+    *error_code = ADIOI_TAM_Error_code(fd, early->error);
+    early->error = 0;
+}
+
+/* The table of the driver below, once nothing of this rank's is under way. */
+static ADIOI_Fns *completed(ADIO_File fd)
+{
+    ADIOI_TAM_Complete(fd);
+    return ADIOI_TAM_File_of(fd)->below;
+}
+
+static void flush(ADIO_File fd, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_Flush) (fd, error_code);
+    ADIOI_TAM_Deliver(fd, error_code);
+}
+
+static void close_file(ADIO_File fd, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_Close) (fd, error_code);
+    ADIOI_TAM_Deliver(fd, error_code);
+}
+
+static void resize(ADIO_File fd, ADIO_Offset size, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_Resize) (fd, size, error_code);
+}
+
+static void control(ADIO_File fd, int flag, ADIO_Fcntl_t * fcntl_struct, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_Fcntl) (fd, flag, fcntl_struct, error_code);
+}
+
+static void read_contig(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                        int file_ptr_type, ADIO_Offset offset, ADIO_Status * status,
+                        int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_ReadContig) (fd, buf, count, datatype, file_ptr_type, offset, status,
+                                           error_code);
+}
+
+static void write_contig(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
+                         MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                         ADIO_Status * status, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_WriteContig) (fd, buf, count, datatype, file_ptr_type, offset,
+                                            status, error_code);
+}
+
+static void read_strided(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                         int file_ptr_type, ADIO_Offset offset, ADIO_Status * status,
+                         int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_ReadStrided) (fd, buf, count, datatype, file_ptr_type, offset,
+                                            status, error_code);
+}
+
+static void write_strided(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
+                          MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                          ADIO_Status * status, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_WriteStrided) (fd, buf, count, datatype, file_ptr_type, offset,
+                                             status, error_code);
+}
+
+static void iread_contig(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                         int file_ptr_type, ADIO_Offset offset, ADIO_Request * request,
+                         int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_IreadContig) (fd, buf, count, datatype, file_ptr_type, offset,
+                                            request, error_code);
+}
+
+static void iwrite_contig(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
+                          MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                          ADIO_Request * request, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_IwriteContig) (fd, buf, count, datatype, file_ptr_type, offset,
+                                             request, error_code);
+}
+
+static void iread_strided(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                          int file_ptr_type, ADIO_Offset offset, ADIO_Request * request,
+                          int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_IreadStrided) (fd, buf, count, datatype, file_ptr_type, offset,
+                                             request, error_code);
+}
+
+static void iwrite_strided(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
+                           MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
+                           ADIO_Request * request, int *error_code)
+{
+    (*completed(fd)->ADIOI_xxx_IwriteStrided) (fd, buf, count, datatype, file_ptr_type, offset,
+                                              request, error_code);
+}
+
+void ADIOI_TAM_Early_slots(ADIOI_Fns * fns)
+{
+    fns->ADIOI_xxx_Flush = flush;
+    fns->ADIOI_xxx_Close = close_file;
+    fns->ADIOI_xxx_Resize = resize;
+    fns->ADIOI_xxx_Fcntl = control;
+    fns->ADIOI_xxx_ReadContig = read_contig;
+    fns->ADIOI_xxx_WriteContig = write_contig;
+    fns->ADIOI_xxx_ReadStrided = read_strided;
+    fns->ADIOI_xxx_WriteStrided = write_strided;
+    fns->ADIOI_xxx_IreadContig = iread_contig;
+    fns->ADIOI_xxx_IwriteContig = iwrite_contig;
+    fns->ADIOI_xxx_IreadStrided = iread_strided;
+    fns->ADIOI_xxx_IwriteStrided = iwrite_strided;
+}

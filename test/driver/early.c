@@ -1,0 +1,180 @@
+/*
+ * Early return: two files with different orders of rounds, ranks with nothing to do, and whatever
+ * may follow a call at once: the buffer is used again, another call on either file, an independent
+ * access to what was just written while others wait elsewhere, a sync, a close.
+ *
+ * Usage: early FILE                 FILE and FILE.2 are written, and must then hold what was
+ * written early FILE WHAT KILOBYTES  the disk is full: every rank must get the error of a write
+ * once, from it or from what follows: WHAT is sync, close, read or view
+ */
+#include "gather.h"
+
+#include <string.h>
+
+#define PIECE 1000
+#define CALLS 4
+
+/* ---- data ---- */
+
+static unsigned char value(int owner, int call, int piece)
+{
+    return (unsigned char)(1 + (owner * 31 + call * 7 + piece) % 250);
+}
+
+static int pieces_of(int who)
+{
+    return who % 3 == 2 ? 0 : 20 + 10 * who; /* every third rank has nothing */
+}
+
+static int most_pieces(void)
+{
+    return 20 + 10 * size;
+}
+
+static MPI_File open_file(const char *name, const char *order)
+{
+    MPI_Datatype piece, type;
+    MPI_Info info;
+    MPI_File file;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "cb_schedule", order);
+    MPI_Info_set(info, "cb_early_return", "enable");
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file));
+    MPI_Info_free(&info);
+    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)PIECE * size, &type);
+    MPI_Type_commit(&type);
+    OK(MPI_File_set_view(file, (MPI_Offset)PIECE * rank, MPI_BYTE, type, "native", MPI_INFO_NULL));
+    MPI_Type_free(&type);
+    MPI_Type_free(&piece);
+    return file;
+}
+
+/* Where a call begins in the view of each rank. */
+static MPI_Offset place(int call)
+{
+    return (MPI_Offset)call * PIECE * most_pieces();
+}
+
+static void write_once(MPI_File file, int call, unsigned char *buf)
+{
+    int n = pieces_of(rank);
+
+    for (int i = 0; i < n; i++)
+        memset(buf + (size_t)i * PIECE, value(rank, call, i), PIECE);
+    OK(MPI_File_write_at_all(file, place(call), buf, n * PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    memset(buf, 0xff, (size_t)n * PIECE);
+}
+
+static void check(const unsigned char *buf, int call, const char *what)
+{
+    for (int i = 0; i < pieces_of(rank) * PIECE; i++)
+        if (buf[i] != value(rank, call, i / PIECE)) {
+            fprintf(stderr, "rank %d: %s, call %d: wrong from byte %d on\n", rank, what, call, i);
+            failures++;
+            return;
+        }
+}
+
+/* By one rank after the other, the others waiting for it in a receive: it must not need them. */
+static void read_alone(MPI_File file, int call, unsigned char *buf)
+{
+    int token = 0;
+
+    if (rank > 0)
+        MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    OK(MPI_File_read_at(file, place(call), buf, pieces_of(rank) * PIECE, MPI_BYTE,
+                        MPI_STATUS_IGNORE));
+    check(buf, call, "read_at");
+    if (rank < size - 1)
+        MPI_Send(&token, 1, MPI_INT, rank + 1, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void read_once(MPI_File file, int call, unsigned char *buf)
+{
+    MPI_Status status;
+    int count;
+
+    OK(MPI_File_read_at_all(file, place(call), buf, pieces_of(rank) * PIECE, MPI_BYTE, &status));
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    if (count != pieces_of(rank) * PIECE) {
+        fprintf(stderr, "rank %d: %d bytes read\n", rank, count);
+        failures++;
+    }
+    check(buf, call, "read_at_all");
+}
+
+static void two_files(void)
+{
+    char second[4096];
+    unsigned char *buf = malloc((size_t)most_pieces() * PIECE);
+    MPI_File file[2];
+
+    snprintf(second, sizeof(second), "%s.2", path);
+    file[0] = open_file(path, "first-finish");
+    file[1] = open_file(second, "lw-mdf");
+    for (int call = 0; call < CALLS; call++) {
+        write_once(file[0], call, buf);
+        write_once(file[1], call, buf);
+        if (call % 2 == 0)
+            read_alone(file[call / 2 % 2], call, buf);
+    }
+    for (int call = 0; call < CALLS; call++) {
+        read_once(file[call % 2], call, buf);
+        read_once(file[0], call, buf);
+    }
+    write_once(file[1], CALLS, buf);
+    OK(MPI_File_sync(file[1]));
+    OK(MPI_File_close(&file[1]));
+    OK(MPI_File_close(&file[0]));
+    file[0] = open_file(second, "offset");
+    for (int call = 0; call <= CALLS; call++)
+        read_once(file[0], call, buf);
+    OK(MPI_File_close(&file[0]));
+    free(buf);
+}
+
+/* ---- errors ---- */
+
+static int errors;
+
+static void note(const char *what, int rc)
+{
+    errors += rc != MPI_SUCCESS;
+    print_classes(what, rc);
+}
+
+static void full_disk(const char *then, int kilobytes)
+{
+    MPI_File file = open_file(path, "first-finish");
+    char *buf = calloc((size_t)kilobytes, 1000);
+
+    note("write_all",
+         MPI_File_write_at_all(file, 0, buf, kilobytes * 1000, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (strcmp(then, "view") == 0)
+        note("set_view", MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    if (strcmp(then, "read") == 0)
+        note("read_all", MPI_File_read_at_all(file, 0, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (strcmp(then, "sync") == 0)
+        note("sync", MPI_File_sync(file));
+    note("close", MPI_File_close(&file));
+    if (errors != 1) {
+        fprintf(stderr, "rank %d: %d errors\n", rank, errors);
+        failures++;
+    }
+    free(buf);
+}
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (argc > 3)
+        full_disk(argv[2], atoi(argv[3]));
+    else
+        two_files();
+    MPI_Finalize();
+    return failures != 0;
+}
