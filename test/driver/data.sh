@@ -65,14 +65,14 @@ striping_unit 8192
 striping_factor 3
 romio_lustre_overstriping 2'
         for order in automatic mdf lw-mdf gw-mdf first-finish; do
-            for transport in shm p2p; do
-                next_part
-                test_case "data.$layout.$order.$transport" compare_data $layout "romio_tam enable
+            next_part
+            # the other way in the next layout
+            transport=$([ $((turn % 2)) -eq 0 ] && echo shm || echo p2p)
+            test_case "data.$layout.$order.$transport" compare_data $layout "romio_tam enable
 cb_buffer_size 65536
 cb_schedule $order
 romio_tam_transport $transport
 romio_tam_stats $scratch/orders"
-            done
         done
         test_case "data.$layout.orders" orders_told
         next_part
