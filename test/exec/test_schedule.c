@@ -229,7 +229,7 @@ static int run(struct scene *s, struct recorder *rec, int write)
     struct cio_store *real = s->world.store;
     int rc;
 
-    *rec = (struct recorder){.store = {&recorder_ops}, .below = real, .naggr = s->naggr};
+    *rec = (struct recorder){.store = {.ops = &recorder_ops}, .below = real, .naggr = s->naggr};
     for (int r = 0; r < s->ranks; r++)
         make_request(s, r, write);
     s->world.store = &rec->store;
