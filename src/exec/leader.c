@@ -84,6 +84,7 @@ struct cio_leader {
     struct cio_req *aggr_req; /* per aggregator */
     struct flight *flight;    /* nflights of them */
     int nflights;
+    int used;  /* of these, so many at most have been */
     int burst; /* the window is sent at once */
     int64_t launched;
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
@@ -780,7 +781,7 @@ static int fly(struct cio_op *op)
     struct cio_leader *l = op->leader;
     int advanced = 0;
 
-    for (int i = 0; i < l->nflights; i++) {
+    for (int i = 0; i < l->nflights && (i < l->used || may_launch(op)); i++) {
         struct flight *f = &l->flight[i];
 
         if (f->serial > 0 && !cio_req_busy(&f->send) && !cio_req_busy(&f->reply)) {
@@ -789,6 +790,7 @@ static int fly(struct cio_op *op)
         }
         if (f->serial == 0 && may_launch(op)) {
             launch(op, f);
+            l->used = i < l->used ? l->used : i + 1;
             advanced = 1;
         }
     }
@@ -797,7 +799,7 @@ static int fly(struct cio_op *op)
 
 static int flying(const struct cio_leader *l)
 {
-    for (int i = 0; i < l->nflights; i++)
+    for (int i = 0; i < l->used; i++)
         if (l->flight[i].serial > 0)
             return 1;
     return !all_launched(l);
@@ -937,7 +939,7 @@ static void needs_flight(struct cio_leader *l, struct cio_needs *needs)
 {
     struct flight *first = NULL;
 
-    for (int i = 0; i < l->nflights; i++)
+    for (int i = 0; i < l->used; i++)
         if (l->flight[i].serial > 0 && (first == NULL || l->flight[i].serial < first->serial))
             first = &l->flight[i];
     if (first != NULL) {
