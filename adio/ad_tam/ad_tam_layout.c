@@ -20,7 +20,10 @@ static void report(ADIO_File fd, const char *name, const char *value)
                 fd->filename, name, value);
 }
 
-/* A hint that most drivers do not take themselves. */
+/*
+ * A hint that most drivers do not take themselves. To ROMIO a negative number is no number, and no
+ * reason to say anything.
+ */
 static void take_number(ADIO_File fd, MPI_Info info, const char *name, const char *as, int *field)
 {
     char value[MPI_MAX_INFO_VAL + 1], *end;
@@ -31,10 +34,12 @@ static void take_number(ADIO_File fd, MPI_Info info, const char *name, const cha
     if (!found)
         return;
     number = strtol(value, &end, 10);
-    if (end == value || *end != '\0' || number < -1 || number > CIO_LAYOUT_COUNT_MAX) {
+    if (end == value || *end != '\0' || number > CIO_LAYOUT_COUNT_MAX) {
         report(fd, name, value);
         return;
     }
+    if (number < -1)
+        return;
     *field = (int) number;
     ADIOI_Info_set(fd->info, (char *) as, value);
 }
