@@ -82,7 +82,8 @@ typedef struct ADIOI_TAM_File {
     uint64_t token;             /* of this file, in names; the same on every rank */
     unsigned int segments;      /* named so far */
     struct cio_nodes *nodes;    /* made when hints are set after open, or at a collective call */
-    struct cio_layout layout;   /* found out at the same time; the same on every rank */
+    struct cio_layout layout;   /* found out at the same time; the same on every rank, */
+    int64_t block;              /* as is the file system's block, in bytes; 0: unknown */
     int aggregators_given;      /* as the user says, on rank 0: a number, -1: ROMIO's, 0: nothing */
     int unlocked;               /* a group lock could not be had by all: do not ask again */
 
@@ -123,6 +124,8 @@ void ADIOI_TAM_Take_striping(ADIO_File fd, MPI_Info users_info);
 
 /* How the file is striped, as this rank knows it; n == 0: it does not. Local. */
 void ADIOI_TAM_Find_layout(ADIO_File fd, struct cio_layout *layout);
+/* What the file system likes transfers to begin at multiples of, in bytes; 0 if it does not say. */
+int64_t ADIOI_TAM_Find_block(ADIO_File fd);
 
 /* The kind of file domains under the hints as they are. */
 enum cio_domain_kind ADIOI_TAM_Domain(ADIO_File fd, const struct cio_layout *layout);

@@ -105,6 +105,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->node_ranks = ADIOI_TAM_Node_ranks(layer->nodes);
     set->domain = ADIOI_TAM_Domain(fd, &layer->grouping->layout);
     set->unit = ADIOI_TAM_Unit(fd);
+    set->stripe = set->domain == CIO_DOMAIN_ALIGNED ? layer->block : 0;
     set->layout = &layer->grouping->layout;
     set->buffer = fd->hints->cb_buffer_size;
     set->depth = layer->hints.pipeline == CIO_DISABLE ? 1 : (int) layer->hints.pipeline_depth;

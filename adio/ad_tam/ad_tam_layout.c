@@ -10,6 +10,8 @@
 #include "plan/choose.h"
 #include "port/log.h"
 
+#include <sys/stat.h>
+
 static void report(ADIO_File fd, const char *name, const char *value)
 {
     int rank;
@@ -93,6 +95,15 @@ void ADIOI_TAM_Find_layout(ADIO_File fd, struct cio_layout *layout)
         *layout = *known;
     else
         cio_layout_from_hints(&hints, layout);
+}
+
+int64_t ADIOI_TAM_Find_block(ADIO_File fd)
+{
+    struct stat st;
+
+    if (stat(fd->filename, &st) != 0 || st.st_blksize <= 0)
+        return 0;
+    return st.st_blksize;
 }
 
 static void publish_number(ADIO_File fd, const char *name, int64_t value)

@@ -25,6 +25,7 @@ static uint64_t make_token(void)
 typedef struct {
     uint64_t token;
     struct cio_layout layout;
+    int64_t block;
     int aggregators_given;
     int same;                   /* their hints */
     int error;
@@ -74,13 +75,16 @@ void ADIOI_TAM_Tell(ADIO_File fd, int *same)
     n = ADIOI_Calloc(1, length);
     n->same = *same;
     n->aggregators_given = layer->aggregators_given;
-    if (rank == 0)
+    if (rank == 0) {
         ADIOI_TAM_Find_layout(fd, &n->layout);
+        n->block = ADIOI_TAM_Find_block(fd);
+    }
     if (first && rank == 0)
         map_nodes(fd, size, n);
     MPI_Bcast(n, (int) length, MPI_BYTE, 0, fd->comm);
     *same = n->same;
     layer->layout = n->layout;
+    layer->block = n->block;
     layer->aggregators_given = n->aggregators_given;
     ADIOI_TAM_Publish_layout(fd, &layer->layout);
     if (first) {
