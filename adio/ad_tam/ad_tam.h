@@ -84,6 +84,7 @@ typedef struct ADIOI_TAM_File {
     struct cio_nodes *nodes;    /* made when hints are set after open, or at a collective call */
     struct cio_layout layout;   /* found out at the same time; the same on every rank, */
     int64_t block;              /* as is the file system's block, in bytes; 0: unknown */
+    int64_t largest;            /* bytes of all ranks in the largest blocking call so far */
     int aggregators_given;      /* as the user says, on rank 0: a number, -1: ROMIO's, 0: nothing */
     int unlocked;               /* a group lock could not be had by all: do not ask again */
 

@@ -118,12 +118,22 @@ int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)
 static int choose_groups(const ADIOI_TAM_File * layer)
 {
     int q = ADIOI_TAM_Node_ranks(layer->nodes), c = (int) layer->hints.aggrs_per_node;
+    struct cio_group_spec spec = {.node_ranks = q,.nodes = layer->nodes->nnodes,
+        .bytes = layer->largest
+    };
 
     if (!ADIOI_TAM_Has_groups(layer))
         return q;
     if (c == 0)
-        return cio_choose_groups(q);
+        return cio_choose_groups(&spec);
     return c < q ? c : q;
+}
+
+/* What all ranks know of the blocking calls before this one. */
+static void note_volume(ADIOI_TAM_File * layer)
+{
+    if (layer->grouping != NULL && layer->grouping->segment.largest > layer->largest)
+        layer->largest = layer->grouping->segment.largest;
 }
 
 static int make_team(ADIO_File fd, int c, const struct cio_layout *layout, struct cio_team **team)
@@ -222,7 +232,7 @@ static int is_current(const ADIOI_TAM_File * layer, uint64_t digest)
 {
     const ADIOI_TAM_Grouping *g = layer->grouping;
 
-    return g != NULL && g->digest == digest &&
+    return g != NULL && g->digest == digest && g->per_node == choose_groups(layer) &&
         memcmp(&g->layout, &layer->layout, sizeof(g->layout)) == 0;
 }
 
@@ -234,6 +244,7 @@ static int make_grouping(ADIO_File fd)
     ADIOI_TAM_Grouping *g;
     int rc;
 
+    note_volume(layer);
     if (is_current(layer, digest))
         return 0;
     g = ADIOI_Calloc(1, sizeof(*g));

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "plan/extent.h"
+
 /* Pieces from this size on travel well by themselves: merging them saves nothing. */
 #define LARGE_PIECE (64 << 10)
 
@@ -10,8 +12,15 @@
 #define FEW_RANKS 8
 #define TINY_PIECE 64
 
-/* Ranks in a group: more of them coalesce better, fewer share the work of a node better. */
-#define GROUP 8
+/* Ranks in a group: more of them coalesce better and talk less, */
+#define GROUP 32
+
+/* but a leader that has more than this to send for them had better share that work, */
+#define GROUP_BYTES ((int64_t)64 << 20)
+#define GROUP_LEAST 8
+
+/* as long as an aggregator is not crowded by leaders (TAM paper, section 4.3: 512). */
+#define LEADERS 512
 
 static struct cio_choice leave(const char *why)
 {
@@ -43,9 +52,14 @@ struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam)
     return serve("ranks on a node are many and interleave");
 }
 
-int cio_choose_groups(int q)
+int cio_choose_groups(const struct cio_group_spec *s)
 {
-    return q > GROUP ? (q + GROUP - 1) / GROUP : 1;
+    int64_t few = (s->node_ranks + GROUP - 1) / GROUP;
+    int64_t many = (s->node_ranks + GROUP_LEAST - 1) / GROUP_LEAST;
+    int64_t c = s->bytes / s->nodes / GROUP_BYTES;
+
+    c = cio_min64(cio_max64(c, few), many);
+    return (int)cio_max64(cio_min64(c, LEADERS / s->nodes), 1);
 }
 
 static int largest_divisor(int n, int limit)

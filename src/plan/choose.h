@@ -28,8 +28,13 @@ struct cio_choice {
 
 struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam);
 
-/* Local aggregators on a node of q ranks, where the hint says `auto`. */
-int cio_choose_groups(int q);
+/* Local aggregators on a node, where the hint says `auto`. */
+struct cio_group_spec {
+    int node_ranks; /* on the fullest node, */
+    int nodes;      /* of so many */
+    int64_t bytes;  /* of all ranks, in the largest call so far; 0: there was none */
+};
+int cio_choose_groups(const struct cio_group_spec *s);
 
 /*
  * Global aggregators of a file, where the user names no number. `usual`: what it would be without a

@@ -73,6 +73,28 @@ static void test_aggregators(void)
     CHECK(cio_choose_aggregators(&pfl, 2, 64) == 6); /* targets, not stripes */
 }
 
+static int groups(int node_ranks, int nodes, int64_t megabytes)
+{
+    struct cio_group_spec s = {node_ranks, nodes, megabytes << 20};
+
+    return cio_choose_groups(&s);
+}
+
+static void test_groups(void)
+{
+    CHECK(groups(1, 4, 0) == 1);
+    CHECK(groups(32, 4, 0) == 1);
+    CHECK(groups(33, 4, 0) == 2);
+    CHECK(groups(64, 4, 64) == 2);
+    CHECK(groups(64, 4, 4 * 5 * 64) == 5); /* 64 MiB each */
+    CHECK(groups(64, 4, 1 << 20) == 8);    /* but not fewer than 8 ranks */
+    CHECK(groups(8, 4, 1 << 20) == 1);
+    CHECK(groups(64, 256, 0) == 2);
+    CHECK(groups(64, 256, 1 << 24) == 2); /* 512 leaders are enough */
+    CHECK(groups(64, 512, 1 << 24) == 1);
+    CHECK(groups(64, 5000, 1 << 24) == 1);
+}
+
 int main(void)
 {
     /* 4 ranks that interleave pieces of 64 bytes over the same megabyte */
@@ -106,10 +128,7 @@ int main(void)
     CHECK(!is_served(&t, CIO_ENABLE));
     t = (struct cio_totals){.lo = INT64_MAX, .hi = INT64_MIN};
     CHECK(is_served(&t, CIO_AUTOMATIC)); /* nothing to do ends by itself */
-    CHECK(cio_choose_groups(1) == 1);
-    CHECK(cio_choose_groups(8) == 1);
-    CHECK(cio_choose_groups(9) == 2);
-    CHECK(cio_choose_groups(64) == 8);
+    test_groups();
     test_aggregators();
     test_all_aggregators();
     return check_done("choose");
