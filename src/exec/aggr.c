@@ -209,6 +209,7 @@ static void end_filling(struct cio_op *op, struct cio_serving *s)
         return;
     s->state = CIO_SERVE_STORE;
     cio_round_write(op, &s->round);
+    cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, s->round.laid);
 }
 
 static int go_on_serving(struct cio_op *op, struct cio_serving *s)

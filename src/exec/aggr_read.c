@@ -74,11 +74,45 @@ static int64_t pick_asks(struct cio_op *op, struct cio_serving *s)
     return bytes;
 }
 
+/* To where a leader of this node wants it. */
+static int aim_ask(const struct cio_op *op, struct cio_round *r, const struct cio_ask *a)
+{
+    const char *coded = a->coded;
+    char *to = a->to;
+    int rc = to == NULL ? -E2BIG : 0;
+
+    for (int64_t i = 0; rc == 0 && i < a->lists; i++) {
+        rc = cio_round_aim_at(r, coded, a->part[i].coded, to, a->part[i].data, cio_aggr_direct(op));
+        coded += a->part[i].coded;
+        to += a->part[i].data;
+    }
+    return rc;
+}
+
+/* Reads all that is asked for to where it is wanted, if it is long segments on boards. */
+static int load_directly(struct cio_op *op, struct cio_serving *s)
+{
+    int rc = 0;
+
+    cio_round_aim(&s->round);
+    for (int l = 0; rc == 0 && l < op->aggr->nleaders; l++)
+        if (s->ask[l].loading)
+            rc = aim_ask(op, &s->round, &s->ask[l]);
+    if (rc != 0)
+        return 0;
+    for (int l = 0; l < op->aggr->nleaders; l++)
+        s->ask[l].direct = s->ask[l].loading;
+    cio_round_read_aimed(op, &s->round);
+    return 1;
+}
+
 /* The whole round, if that is most of it, without looking closer. */
 static void begin_load(struct cio_op *op, struct cio_serving *s, int64_t bytes)
 {
     int rc;
 
+    if (load_directly(op, s))
+        return;
     if (bytes >= s->round.len / 2 && op->set.sieve_read != CIO_DISABLE) {
         cio_round_read_all(op, &s->round);
         return;
@@ -121,13 +155,13 @@ int cio_aggr_load(struct cio_op *op, struct cio_serving *s)
 
 /* ---- answers ---- */
 
-/* Collects what a leader has asked for. */
+/* Collects what a leader has asked for, unless it is there already. */
 static int give_lists(const struct cio_round *r, const struct cio_ask *a, char *data)
 {
     const char *coded = a->coded;
     int rc = 0;
 
-    for (int64_t i = 0; rc == 0 && i < a->lists; i++) {
+    for (int64_t i = 0; rc == 0 && !a->direct && i < a->lists; i++) {
         rc = cio_round_give(r, coded, a->part[i].coded, data, a->part[i].data);
         coded += a->part[i].coded;
         data += a->part[i].data;
@@ -157,7 +191,7 @@ static void send_reply(struct cio_op *op, struct cio_serving *s, struct cio_repl
         else
             iov.len = a->to != NULL ? (int64_t)sizeof(int64_t) : a->data;
         op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
-        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, rc == 0 ? a->data : 0);
+        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, rc == 0 && !a->direct ? a->data : 0);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     cio_op_note_data(op, op->env.team->leader[leader], a->to == NULL ? iov.len : 0);

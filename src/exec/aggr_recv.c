@@ -122,14 +122,19 @@ static int find_content(const struct cio_op *op, const struct cio_head *h, int64
     return 0;
 }
 
-/* Lays a message's data into the round. */
-static int take_lists(struct cio_round *r, const struct cio_head *h, const struct cio_content *c)
+/* Lays a message's data into the round; on a board it may stay where it is. */
+static int take_lists(struct cio_op *op, struct cio_round *r, const struct cio_head *h,
+                      const struct cio_content *c)
 {
     const char *coded = c->coded, *data = c->data;
     int rc = 0;
 
     for (int64_t i = 0; rc == 0 && i < h->lists; i++) {
-        rc = cio_round_take(r, coded, c->part[i].coded, data, c->part[i].data);
+        if (h->near)
+            rc = cio_round_refer(r, coded, c->part[i].coded, data, c->part[i].data,
+                                 cio_aggr_direct(op));
+        else
+            rc = cio_round_take(r, coded, c->part[i].coded, data, c->part[i].data);
         coded += c->part[i].coded;
         data += c->part[i].data;
     }
@@ -169,7 +174,7 @@ static int take_content(struct cio_op *op, struct cio_serving *s, const struct c
     rc = find_content(op, h, slot->req.bytes, &c);
     if (!op->req.write)
         return cio_aggr_ask(op, s, h, &c, rc);
-    return rc == 0 ? take_lists(&s->round, h, &c) : rc;
+    return rc == 0 ? take_lists(op, &s->round, h, &c) : rc;
 }
 
 static void take_message(struct cio_op *op, struct cio_serving *s, struct cio_slot *slot)
@@ -179,8 +184,6 @@ static void take_message(struct cio_op *op, struct cio_serving *s, struct cio_sl
     int rc = take_content(op, s, slot);
 
     op->stats.time[CIO_TIME_PLACE] += cio_now() - t;
-    if (op->req.write)
-        cio_count_add(&op->stats, CIO_COUNT_PLACED_BYTES, h->data);
     if (rc != 0)
         cio_op_fail(op, rc);
     s->received++;

@@ -82,9 +82,10 @@ struct cio_settings {
     int64_t stripe_count; /* 0: unknown */
     /* instead of the two, unless NULL; the caller's, and alive until the operation is finished */
     const struct cio_layout *layout;
-    int64_t buffer;       /* most bytes of an aggregator for all its buffers; 0: no limit */
-    int depth;            /* rounds that it serves at once, if they fit; 0: as many as do */
-    int64_t message;      /* most data in one message; 0: a good choice */
+    int64_t buffer;  /* most bytes of an aggregator for all its buffers; 0: no limit */
+    int depth;       /* rounds that it serves at once, if they fit; 0: as many as do */
+    int64_t message; /* most data in one message; 0: a good choice */
+    int64_t direct;  /* least segment that an aggregator of the same node does not copy; 0: " */
     int64_t memory_limit; /* bytes of each rank for intra-node data */
     enum cio_transport transport;
     enum cio_switch sieve_write; /* read-modify-write for rounds with holes */

@@ -21,12 +21,22 @@ struct cio_op;
 /* Transfers in one batch. */
 #define CIO_ROUND_PIECES 64
 
+/*
+ * Long segments that lie on a board are not laid into the buffer: they are written from there, or
+ * read to there. So long that a round does not fall into many transfers for it.
+ */
+#define CIO_ROUND_DIRECT 16
+#define CIO_DIRECT_LEAST ((int64_t)256 << 10)
+
 struct cio_round {
     int64_t off, len;
     char *buf;
     uint64_t *cover;  /* a bit for each byte: written by somebody, or wanted */
     uint64_t *loaded; /* a bit for each byte: in the buffer, or about to be (read) */
     int whole;        /* all of them are */
+    struct cio_piece direct[CIO_ROUND_DIRECT]; /* covered, but not in the buffer: where they are */
+    int ndirect;
+    int64_t laid; /* bytes that have been laid into the buffer */
     /* file access */
     enum { CIO_ROUND_IDLE, CIO_ROUND_RUNS, CIO_ROUND_SPARE, CIO_ROUND_READ, CIO_ROUND_WRITE } io;
     int under_way;     /* the batch is */
@@ -60,6 +70,13 @@ void cio_round_begin(struct cio_round *r, int64_t off, int64_t len);
 int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const char *data,
                    int64_t bytes);
 
+/*
+ * The same, but segments of at least `least` bytes, which nothing has covered, are left where they
+ * are: there they must stay until the round has been written.
+ */
+int cio_round_refer(struct cio_round *r, const char *coded, int64_t size, const char *data,
+                    int64_t bytes, int64_t least);
+
 /* Collects the bytes of coded segments, which must add up to `bytes`. -EBADMSG. */
 int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data,
                    int64_t bytes);
@@ -68,6 +85,19 @@ int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, c
 void cio_round_write(struct cio_op *op, struct cio_round *r);
 void cio_round_read(struct cio_op *op, struct cio_round *r);
 void cio_round_read_all(struct cio_op *op, struct cio_round *r);
+
+/*
+ * Or to read segments to where they are wanted, past the buffer. They are added one list after the
+ * other: 0, -E2BIG if there are too many or one is shorter than `least`, or -EBADMSG; then they are
+ * read.
+ */
+void cio_round_aim(struct cio_round *r);
+int cio_round_aim_at(struct cio_round *r, const char *coded, int64_t size, char *data,
+                     int64_t bytes, int64_t least);
+void cio_round_read_aimed(struct cio_op *op, struct cio_round *r);
+
+/* Lays what is left elsewhere of the bytes [from, to) of the round into its buffer. */
+void cio_round_settle(struct cio_round *r, int64_t from, int64_t to);
 
 /*
  * Goes on with it: 1 when it is over. An error becomes the operation's, and after any error of the

@@ -85,11 +85,9 @@ static int next_wanted(const struct cio_round *r, int64_t *at, int64_t *end)
 
 /* ---- transfers ---- */
 
-static void add_piece(struct cio_op *op, struct cio_round *r, char *buf, int64_t from, int64_t to)
+static void add_piece(struct cio_round *r, char *buf, int64_t from, int64_t to)
 {
     r->piece[r->batch.n++] = (struct cio_piece){buf, to - from, r->off + from};
-    cio_count_add(&op->stats, CIO_COUNT_FILE_CALLS, 1);
-    cio_count_add(&op->stats, CIO_COUNT_FILE_BYTES, to - from);
 }
 
 static void begin_batch(struct cio_round *r, int write)
@@ -99,6 +97,9 @@ static void begin_batch(struct cio_round *r, int write)
 
 static void start_batch(struct cio_op *op, struct cio_round *r)
 {
+    cio_count_add(&op->stats, CIO_COUNT_FILE_CALLS, r->batch.n);
+    for (int i = 0; i < r->batch.n; i++)
+        cio_count_add(&op->stats, CIO_COUNT_FILE_BYTES, r->piece[i].len);
     r->under_way = 1;
     cio_store_start(op->env.store, &r->batch);
 }
@@ -141,6 +142,8 @@ void cio_round_write(struct cio_op *op, struct cio_round *r)
     struct runs s = survey(r);
     int sieve = s.count > 1 && worth_sieving(op->set.sieve_write, &s);
 
+    if (sieve)
+        cio_round_settle(r, 0, r->len);
     begin_io(op, r, sieve ? CIO_ROUND_SPARE : CIO_ROUND_RUNS, s.first, s.last);
 }
 
@@ -150,7 +153,7 @@ static void read_span(struct cio_op *op, struct cio_round *r, int64_t from, int6
     begin_io(op, r, CIO_ROUND_RUNS, to, to);
     cio_bits_set_range(r->loaded, from, to);
     begin_batch(r, 0);
-    add_piece(op, r, r->buf + from, from, to);
+    add_piece(r, r->buf + from, from, to);
     start_batch(op, r);
 }
 
@@ -171,7 +174,32 @@ void cio_round_read_all(struct cio_op *op, struct cio_round *r)
     read_span(op, r, 0, r->len);
 }
 
+void cio_round_read_aimed(struct cio_op *op, struct cio_round *r)
+{
+    begin_io(op, r, CIO_ROUND_RUNS, 0, 0);
+    start_batch(op, r);
+}
+
 /* ---- run by run ---- */
+
+/* Where the byte `at` lies; *end becomes where what lies there ends, if that is before. */
+static char *find_bytes(const struct cio_round *r, int64_t at, int64_t *end)
+{
+    char *from = r->buf + at;
+
+    for (int i = 0; i < r->ndirect; i++) {
+        const struct cio_piece *p = &r->direct[i];
+        int64_t first = p->off - r->off, after = first + p->len;
+
+        if (first > at) {
+            *end = cio_min64(*end, first);
+        } else if (at < after) {
+            *end = cio_min64(*end, after);
+            from = p->buf + (at - first);
+        }
+    }
+    return from;
+}
 
 /* The next batch of runs; 0 if there are none left. */
 static int start_runs(struct cio_op *op, struct cio_round *r)
@@ -180,7 +208,9 @@ static int start_runs(struct cio_op *op, struct cio_round *r)
 
     begin_batch(r, op->req.write);
     while (r->batch.n < CIO_ROUND_PIECES && next_wanted(r, &r->at, &end)) {
-        add_piece(op, r, r->buf + r->at, r->at, end);
+        char *from = find_bytes(r, r->at, &end);
+
+        add_piece(r, from, r->at, end);
         if (r->loaded != NULL)
             cio_bits_set_range(r->loaded, r->at, end);
         r->at = end;
@@ -213,7 +243,7 @@ static void read_part(struct cio_op *op, struct cio_round *r)
     r->io = CIO_ROUND_READ;
     r->to = cio_min64(r->last, r->at + spare->size);
     begin_batch(r, 0);
-    add_piece(op, r, spare->buf, r->at, r->to);
+    add_piece(r, spare->buf, r->at, r->to);
     start_batch(op, r);
 }
 
@@ -222,7 +252,7 @@ static void write_part(struct cio_op *op, struct cio_round *r)
     fill_holes(r, op->aggr->spare.buf);
     r->io = CIO_ROUND_WRITE;
     begin_batch(r, 1);
-    add_piece(op, r, r->buf + r->at, r->at, r->to);
+    add_piece(r, r->buf + r->at, r->at, r->to);
     start_batch(op, r);
 }
 

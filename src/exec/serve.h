@@ -34,6 +34,7 @@ struct cio_ask {
     int64_t lists, meta, data;
     char *copy; /* of both, where they came in a message */
     char *to;   /* where the data goes on the leader's board; NULL: in a message */
+    int direct; /* it is read to there */
 };
 
 struct cio_reply {
@@ -84,6 +85,12 @@ struct cio_aggr {
     struct cio_head done;
     struct cio_req *done_req; /* per leader */
 };
+
+/* Segments of a board that are as long are transferred without being copied. */
+static inline int64_t cio_aggr_direct(const struct cio_op *op)
+{
+    return op->set.direct > 0 ? op->set.direct : CIO_DIRECT_LEAST;
+}
 
 static inline uint64_t *cio_touched_by(const struct cio_op *op, int leader)
 {

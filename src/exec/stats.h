@@ -34,7 +34,7 @@ enum cio_count {
     CIO_COUNT_FILE_LOCKS, /* and locks and unlocks beside */
     CIO_COUNT_FILE_BYTES,
     CIO_COUNT_COPIED_BYTES,  /* between user memory and messages, by members, */
-    CIO_COUNT_PLACED_BYTES,  /* and between messages and rounds, by aggregators */
+    CIO_COUNT_PLACED_BYTES,  /* and to or from rounds, by aggregators */
     CIO_COUNT_EARLY,         /* ranks that returned before the end */
     CIO_COUNT_SHARED,        /* ranks that used shared memory */
     CIO_COUNT_PEAK_BYTES,    /* buffers, not those in shared memory */

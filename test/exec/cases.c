@@ -231,6 +231,7 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
     }
     make_layout(c, seed);
     make_schedule(c, seed);
+    c->world.settings.direct = seed % 3 == 0 ? 0 : (int64_t)(seed / 3 % 40) + 1;
     c->world.on_release = judge_release;
 }
 
