@@ -84,6 +84,7 @@ struct cio_board {
     struct cio_ctl down __attribute__((aligned(64))); /* the leader's last word */
     struct cio_reduction words;                       /* what a reduction has yielded */
     int64_t members;
+    int64_t elsewhere; /* data is sent from and received in the only member's memory */
     int64_t nunits;
     struct cio_decision decision;
     struct cio_region order, units, out;

@@ -300,6 +300,8 @@ static void begin_own(struct cio_op *op)
     if (rc == 0 && l->k > 1)
         rc = make_stream(op);
     if (rc == 0)
+        l->board->elsewhere = cio_op_is_direct(op);
+    if (rc == 0)
         cio_member_begin(op, l->board, 0, &l->in[0]);
     else
         l->in[0] = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};

@@ -82,7 +82,7 @@ static int64_t list_units(struct cio_board *b, const struct cio_board_memory *m,
         u->segments = u->pieces;
         u->data_bytes = u->bytes;
         u->parts = u->lists;
-        place_unit(u, u->lists, u->meta_bytes, u->bytes, &at);
+        place_unit(u, u->lists, u->meta_bytes, b->elsewhere ? 0 : u->bytes, &at);
         b->nunits++;
     }
     return at;
