@@ -51,6 +51,7 @@ TESTS +=                              \
     test/exec/test_faults             \
     test/exec/test_large              \
     test/exec/test_random             \
+    test/exec/test_rounds             \
     test/exec/test_schedule           \
     test/exec/test_stats              \
     test/exec/test_threads

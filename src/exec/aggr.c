@@ -38,7 +38,7 @@ static int64_t rounds_size(const struct cio_op *op)
 
 static int64_t messages_size(const struct cio_op *op)
 {
-    return (op->pipe.slots + op->pipe.replies) * op->pipe.slot;
+    return op->pipe.slots * op->pipe.receive + op->pipe.replies * op->pipe.slot;
 }
 
 static int make_servings(struct cio_op *op, struct cio_aggr *g)
@@ -63,10 +63,10 @@ static int make_buffers(struct cio_op *op, struct cio_aggr *g)
         return -ENOMEM;
     for (int i = 0; i < g->pipe.slots; i++) {
         g->slot[i].leader = -1;
-        g->slot[i].buf = g->messages + i * g->pipe.slot;
+        g->slot[i].buf = g->messages + i * g->pipe.receive;
     }
     for (int i = 0; i < g->pipe.replies; i++)
-        g->reply[i].buf = g->messages + (g->pipe.slots + i) * g->pipe.slot;
+        g->reply[i].buf = g->messages + g->pipe.slots * g->pipe.receive + i * g->pipe.slot;
     return make_servings(op, g);
 }
 
@@ -173,12 +173,25 @@ static void begin_position(struct cio_op *op, struct cio_serving *s, int64_t pos
     cio_count_add(&op->stats, CIO_COUNT_ROUNDS, 1);
 }
 
-/* The next position begins wherever a sub-buffer is free. */
+static int replies_busy(const struct cio_aggr *g)
+{
+    for (int i = 0; i < g->pipe.replies; i++)
+        if (cio_req_busy(&g->reply[i].req))
+            return 1;
+    return 0;
+}
+
+/*
+ * The next position begins wherever a sub-buffer is free. With one of them nothing is done ahead:
+ * what was read has been sent by then.
+ */
 static int begin_positions(struct cio_op *op)
 {
     struct cio_aggr *g = op->aggr;
     int advanced = 0;
 
+    if (g->pipe.depth == 1 && replies_busy(g))
+        return 0;
     for (int i = 0; i < g->pipe.depth && g->begin_pos >= 0; i++) {
         if (g->serving[i].state != CIO_SERVE_FREE)
             continue;
@@ -248,10 +261,7 @@ static int is_serving(const struct cio_aggr *g)
     for (int i = 0; i < g->pipe.depth; i++)
         if (g->serving[i].state != CIO_SERVE_FREE)
             return 1;
-    for (int i = 0; i < g->pipe.replies; i++)
-        if (cio_req_busy(&g->reply[i].req))
-            return 1;
-    return g->begin_pos >= 0;
+    return replies_busy(g) || g->begin_pos >= 0;
 }
 
 static void send_dones(struct cio_op *op)
@@ -270,9 +280,9 @@ static void send_dones(struct cio_op *op)
 static int serve(struct cio_op *op)
 {
     struct cio_aggr *g = op->aggr;
-    int advanced = cio_aggr_post(op);
+    int advanced = begin_positions(op);
 
-    advanced |= begin_positions(op);
+    advanced |= cio_aggr_post(op);
     advanced |= cio_aggr_take(op);
     for (int i = 0; i < g->pipe.depth; i++)
         advanced |= go_on_serving(op, &g->serving[i]);

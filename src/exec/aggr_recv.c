@@ -27,16 +27,21 @@ static const struct cio_head *slot_head(const struct cio_slot *s)
     return (const struct cio_head *)s->buf;
 }
 
-/* ---- receives, posted ahead in the order of positions ---- */
+/* ---- receives, posted ahead in the order of positions, for those that have a sub-buffer ---- */
 
 static int post_receive(struct cio_op *op, struct cio_slot *s, int leader, int64_t pos)
 {
     s->leader = leader;
     s->pos = pos;
     s->posted = ++op->aggr->posted;
-    cio_op_recv(op, s->buf, op->aggr->pipe.slot, op->env.team->leader[leader], CIO_TAG_DATA,
+    cio_op_recv(op, s->buf, op->aggr->pipe.receive, op->env.team->leader[leader], CIO_TAG_DATA,
                 &s->req);
     return 1;
+}
+
+static int has_begun(const struct cio_aggr *g, int64_t pos)
+{
+    return g->begin_pos < 0 || pos < g->begin_pos;
 }
 
 /* The leader whose next message comes next; -1 if all of them are posted. */
@@ -44,7 +49,7 @@ static int next_leader(struct cio_op *op)
 {
     struct cio_aggr *g = op->aggr;
 
-    while (g->post_pos >= 0) {
+    while (g->post_pos >= 0 && has_begun(g, g->post_pos)) {
         for (; g->post_leader < g->nleaders; g->post_leader++)
             if (cio_bits_test(cio_touched_by(op, g->post_leader), g->post_pos))
                 return g->post_leader++;

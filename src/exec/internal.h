@@ -85,12 +85,6 @@ static inline int64_t cio_op_message_data(const struct cio_op *op)
     return op->pipe.message;
 }
 
-/* Its whole size at most: with the code of its lists. */
-static inline int64_t cio_op_message_size(const struct cio_op *op)
-{
-    return op->pipe.slot;
-}
-
 /* A buffer of this operation, counted; NULL on failure. cio_op_free takes it back. */
 void *cio_op_alloc(struct cio_op *op, int64_t size);
 void cio_op_free(struct cio_op *op, void *p, int64_t size);

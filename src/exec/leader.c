@@ -599,13 +599,12 @@ static int64_t take_parts(struct cio_op *op, const struct cio_unit *u, int64_t p
                           struct cio_part *sum)
 {
     const struct cio_part *p = cio_unit_parts(op->leader->board, u);
-    int64_t most = cio_op_message_size(op), size = sizeof(struct cio_head);
-    int64_t first = part;
+    int64_t size = sizeof(struct cio_head), first = part;
 
     *sum = (struct cio_part){0, 0};
     for (; part < u->parts; part++) {
-        size += (int64_t)sizeof(*p) + p[part].coded + p[part].data;
-        if (part > first && size > most)
+        size += (int64_t)sizeof(*p) + p[part].coded + (op->req.write ? p[part].data : 0);
+        if (part > first && (size > op->pipe.receive || sum->data + p[part].data > op->pipe.slot))
             break;
         sum->coded += p[part].coded;
         sum->data += p[part].data;

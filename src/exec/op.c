@@ -149,7 +149,7 @@ static int declined(struct cio_op *op)
 
 /*
  * What is left of cb_buffer_size for rounds and messages: sets of positions are within it too, as
- * long as they are a small part of it.
+ * long as they are a small part of it, and in a read what leaders have asked for.
  */
 static int64_t buffer_left(const struct cio_op *op)
 {
@@ -158,17 +158,20 @@ static int64_t buffer_left(const struct cio_op *op)
     int64_t sets =
         (team->nleaders + 1) * (int64_t)CIO_SMALL_SLICE / 8 + (CIO_SLOTS_MAX + team->naggr) * coded;
 
-    return op->set.buffer - cio_min64(sets, op->set.buffer / 16);
+    return op->set.buffer - cio_min64(sets, op->set.buffer / 16) -
+           (op->req.write ? 0 : op->set.buffer / 32);
 }
 
 /* All ranks divide the buffers of aggregators in the same way. */
 static void plan_buffers(struct cio_op *op)
 {
+    int64_t overhead = 2 * CIO_LIST_CODED + 1024;
     struct cio_pipeline_spec spec = {.buffer = buffer_left(op),
                                      .unit = op->set.unit,
                                      .depth = op->set.depth,
                                      .message = op->set.message,
-                                     .overhead = 2 * CIO_LIST_CODED + 1024,
+                                     .overhead = overhead,
+                                     .request = 2 * overhead,
                                      .leaders = op->env.team->nleaders,
                                      .write = op->req.write};
 
@@ -222,6 +225,12 @@ static int ends_early(struct cio_op *op)
     return op->error != 0 || op->all.min[MIN_LO] == INT64_MAX;
 }
 
+/* Nobody returns before the others, so that it does not matter whose turn comes first. */
+static int may_stagger(const struct cio_op *op, const struct cio_domains *d)
+{
+    return op->set.schedule == CIO_SCHEDULE_OFFSET && !op->set.early && cio_domains_is_cyclic(d);
+}
+
 static int plan_rounds(struct cio_op *op)
 {
     struct cio_domain_spec spec = {.kind = op->set.domain,
@@ -238,6 +247,10 @@ static int plan_rounds(struct cio_op *op)
     if (rc != 0)
         return rc;
     cio_rounds_init(&d, spec.naggr, &op->rounds);
+    op->rounds.staggered = may_stagger(op, &d);
+    if (!op->req.write)
+        op->rounds.skip =
+            (spec.naggr + op->env.team->nodes->nnodes - 1) / op->env.team->nodes->nnodes;
     if (op->rounds.units <= CIO_MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
         return 0;
     op->stats.declined = 1;

@@ -5,6 +5,19 @@
  * By offset, s is the position itself. With another order (schedule.c), every rank has that of all
  * aggregators, and all that goes from unit to unit follows it: lists, windows, sets of "positions"
  * on the wire, and the aggregator itself.
+ *
+ * Staggered is by offset too, but every aggregator begins at another place, and goes round. Where
+ * stripes go round the aggregators, and each node has a part of the file, they would otherwise all
+ * talk to one node at a time, and then to the next: the links of the others would lie idle.
+ *
+ *   aggregator 0   0 1 2 3 4 5 6 7
+ *   aggregator 1   2 3 4 5 6 7 0 1
+ *   aggregator 2   4 5 6 7 0 1 2 3
+ *   aggregator 3   6 7 0 1 2 3 4 5
+ *
+ * What its own node has needs no link. A write begins there: the file has work at once, and what
+ * comes from others fills the buffers meanwhile. A read ends there, since it can be read ahead:
+ * `skip` aggregators further on is the next node.
  */
 #ifndef CIO_EXEC_ROUNDS_H
 #define CIO_EXEC_ROUNDS_H
@@ -23,6 +36,8 @@ struct cio_rounds {
     /* Another order than by offset: which position is number s, at a * positions + s, and which
      * number a position has, at a * positions + position; else NULL. */
     const uint32_t *order, *index;
+    int staggered;
+    int skip;
 };
 
 static inline void cio_rounds_init(const struct cio_domains *d, int naggr, struct cio_rounds *r)
@@ -35,6 +50,13 @@ static inline void cio_rounds_init(const struct cio_domains *d, int naggr, struc
     r->slice = (r->positions + 63) / 64 * 64;
     r->units = r->positions * naggr;
     r->order = r->index = NULL;
+    r->staggered = r->skip = 0;
+}
+
+/* The position that an aggregator with n of them begins with. */
+static inline int64_t cio_rounds_first(const struct cio_rounds *r, int aggr, int64_t n)
+{
+    return r->staggered ? (aggr + r->skip) % r->naggr * n / r->naggr : 0;
 }
 
 /* File range of unit t. */
@@ -42,13 +64,15 @@ static inline void cio_rounds_range(const struct cio_rounds *r, int64_t t, int64
                                     int64_t *len)
 {
     int aggr = (int)(t % r->naggr);
-    int64_t pos = t / r->naggr;
+    int64_t pos = t / r->naggr, n = cio_domains_positions(&r->domains, aggr);
 
+    *off = *len = 0;
     if (r->order != NULL)
         pos = r->order[aggr * r->positions + pos];
-    *off = *len = 0;
-    if (pos < cio_domains_positions(&r->domains, aggr))
-        cio_domains_range(&r->domains, aggr, pos, off, len);
+    if (pos >= n)
+        return;
+    pos += cio_rounds_first(r, aggr, n);
+    cio_domains_range(&r->domains, aggr, pos < n ? pos : pos - n, off, len);
 }
 
 /* The unit that serves the byte at off, and where it begins and ends. */
@@ -62,6 +86,12 @@ static inline int64_t cio_rounds_locate(const struct cio_rounds *r, int64_t off,
     cio_domains_range(&r->domains, aggr, pos, begin, &len);
     if (r->index != NULL)
         pos = r->index[aggr * r->positions + pos];
+    if (r->staggered) {
+        int64_t n = cio_domains_positions(&r->domains, aggr);
+
+        pos -= cio_rounds_first(r, aggr, n);
+        pos += pos < 0 ? n : 0;
+    }
     return pos * r->naggr + aggr;
 }
 

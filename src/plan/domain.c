@@ -296,6 +296,11 @@ int cio_domains_init(const struct cio_domain_spec *spec, struct cio_domains *d)
     return 0;
 }
 
+int cio_domains_is_cyclic(const struct cio_domains *d)
+{
+    return d->n == 1 && d->division[0].writers > 1;
+}
+
 static int index_of(const struct cio_division *v, int aggr)
 {
     return aggr >= v->shift ? aggr - v->shift : aggr + (v->naggr - v->shift);

@@ -92,6 +92,9 @@ struct cio_domains {
 /* -EINVAL if the specification or the layout is out of bounds. */
 int cio_domains_init(const struct cio_domain_spec *spec, struct cio_domains *d);
 
+/* Whether stripes go round the aggregators, in one component. */
+int cio_domains_is_cyclic(const struct cio_domains *d);
+
 /* Number of positions of an aggregator, 0 <= aggr < naggr; some may be empty, none is missing. */
 int64_t cio_domains_positions(const struct cio_domains *d, int aggr);
 

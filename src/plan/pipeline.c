@@ -33,7 +33,8 @@ static int64_t round_bytes(const struct cio_pipeline_spec *s)
 static void add_up(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
 {
     p->slot = (p->message + s->overhead + 63) / 64 * 64;
-    p->bytes = p->depth * round_bytes(s) + (p->slots + p->replies) * p->slot + p->spare;
+    p->receive = s->write ? p->slot : (s->request + 63) / 64 * 64;
+    p->bytes = p->depth * round_bytes(s) + p->slots * p->receive + p->replies * p->slot + p->spare;
 }
 
 static int fits(const struct cio_pipeline_spec *s, struct cio_pipeline *p)

@@ -5,7 +5,8 @@
  *   | round | round | ... | slot | slot | ... | reply (read) | spare (write) |
  *     each with a bit per byte              = cb_buffer_size at most
  *
- * All ranks compute the same, since leaders must know how large a message may be.
+ * In a write the slots are for data; in a read, for what leaders ask with, and so are smaller. All
+ * ranks compute the same, since leaders must know how large a message may be.
  */
 #ifndef CIO_PLAN_PIPELINE_H
 #define CIO_PLAN_PIPELINE_H
@@ -25,6 +26,7 @@ struct cio_pipeline_spec {
     int depth;        /* rounds at once; 0: as many as fit */
     int64_t message;  /* most data in one message; 0: a good choice */
     int64_t overhead; /* bytes of a message besides its data, at most */
+    int64_t request;  /* bytes of a message without data (read), at most */
     int leaders;      /* that send messages */
     int write;
 };
@@ -34,7 +36,8 @@ struct cio_pipeline {
     int slots;
     int replies;     /* read */
     int64_t message; /* most data in one message, */
-    int64_t slot;    /* and its whole size */
+    int64_t slot;    /* and its whole size; that of an answer (read), too */
+    int64_t receive; /* bytes of a message to an aggregator */
     int64_t spare;   /* write: for reading before writing */
     int64_t bytes;   /* all of this together */
 };

@@ -6,6 +6,7 @@
 
 #define MIB ((int64_t)1 << 20)
 #define OVERHEAD 23616
+#define REQUEST 40000
 
 static struct cio_pipeline plan(int64_t buffer, int64_t unit, int depth, int leaders, int write)
 {
@@ -13,6 +14,7 @@ static struct cio_pipeline plan(int64_t buffer, int64_t unit, int depth, int lea
                                   .unit = unit,
                                   .depth = depth,
                                   .overhead = OVERHEAD,
+                                  .request = REQUEST,
                                   .leaders = leaders,
                                   .write = write};
     struct cio_pipeline p;
@@ -24,10 +26,10 @@ static struct cio_pipeline plan(int64_t buffer, int64_t unit, int depth, int lea
 /* What the parts add up to, counted once more. */
 static int64_t total(const struct cio_pipeline *p, int64_t unit, int write)
 {
-    int64_t bits = (unit + 63) / 64 * 8;
+    int64_t bits = (unit + 63) / 64 * 8, message = (p->message + OVERHEAD + 63) / 64 * 64;
 
-    return p->depth * (unit + (write ? bits : 2 * bits)) +
-           (p->slots + p->replies) * ((p->message + OVERHEAD + 63) / 64 * 64) + p->spare;
+    return p->depth * (unit + (write ? bits : 2 * bits)) + p->slots * (write ? message : REQUEST) +
+           p->replies * message + p->spare;
 }
 
 static void everything_fits(void)
