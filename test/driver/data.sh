@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The same collective calls under ours and stock: what they print and leave must be equal. Sourced by run.
 
-# Which cases of data.c: one of 11 (no divisor of its loops), others each time.
+# Which cases of data.c: one of 11 (it has no divisor in common with the inner loops), others each time.
 turn=0
 next_part() {
     [ -z "$full" ] || { part=0/1; return; }
