@@ -10,7 +10,13 @@
 
 /* A member: every rank. The leader's own member is called directly, others through notes. */
 struct cio_member {
-    enum { CIO_MEMBER_WAIT, CIO_MEMBER_PAYLOAD, CIO_MEMBER_SEND, CIO_MEMBER_DONE } step;
+    enum {
+        CIO_MEMBER_WAIT,
+        CIO_MEMBER_FOLLOW,  /* with shared memory: for its part of a read */
+        CIO_MEMBER_PAYLOAD, /* without */
+        CIO_MEMBER_SEND,
+        CIO_MEMBER_DONE
+    } step;
     int finished;            /* the last window has been copied */
     int alone;               /* shares no memory with its leader: messages go between them */
     struct cio_board *board; /* the group's; or, alone, its own, with one area */

@@ -52,6 +52,7 @@ enum cio_ctl_kind {
     CIO_CTL_MERGED, /* up */
     CIO_CTL_COPY,   /* down: the window ends with unit place.t: copy in (write) or out (read); */
                     /* the answer is READY for the next one */
+    CIO_CTL_FOLLOW, /* down: COPY of a read, to be done when your part of the window has landed */
     CIO_CTL_ALONE,  /* down: do it again from where the window began, by messages */
     CIO_CTL_REDUCED, /* down: what the reduction has yielded; no answer */
     CIO_CTL_ORDER,   /* down: the orders of aggregators are on the board; no answer */
