@@ -160,6 +160,8 @@ int cio_board_join(struct cio_op *op);
 int cio_board_own(struct cio_op *op, int k, struct cio_board **out);
 void cio_board_release(struct cio_op *op);
 int64_t cio_op_budget(const struct cio_op *op);
+/* The least that any member of any group has: the same on every rank. */
+int64_t cio_op_least_budget(const struct cio_op *op);
 struct cio_board_memory cio_board_memory_of(struct cio_op *op);
 
 /* The leader's word to all members; how many answers are then to come; whether they have. */

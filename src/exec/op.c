@@ -27,7 +27,7 @@
 #define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
 /* The words of the reduction. */
-enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE };
+enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE };
 enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES };
 
 double cio_now(void)
@@ -101,6 +101,15 @@ void cio_op_note_data(struct cio_op *op, int dest, int64_t bytes)
         cio_count_add(&op->stats, CIO_COUNT_INTER_DATA, bytes);
 }
 
+/* What a request that touches so many positions takes of a member's budget, at most. */
+static int64_t charge(const struct cio_op *op, int64_t touches)
+{
+    int64_t pieces = op->stats.count[CIO_COUNT_PIECES] + touches;
+    int64_t lists = touches + pieces / CIO_LIST_PIECES + op->req.bytes / cio_op_message_data(op);
+
+    return op->req.bytes + pieces * CIO_PIECE_CHARGE + lists * CIO_LIST_CHARGE;
+}
+
 /* The file range that this rank touches, as the reduction wants it. */
 static void describe_range(struct cio_op *op)
 {
@@ -126,6 +135,7 @@ static void describe_range(struct cio_op *op)
     op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
     op->mine.sum[SUM_TOUCHES] = cio_schedule_touches(op, op->mine.sum[SUM_SPANS]);
+    op->mine.min[MIN_MINUS_CHARGE] = -charge(op, op->mine.sum[SUM_TOUCHES]);
 }
 
 /* Whether the call is left to others, for a reason that all ranks see. */
@@ -274,7 +284,8 @@ static void begin(struct cio_op *op)
 {
     struct cio_prospect prospect = {
         .touches = op->all.sum[SUM_TOUCHES],
-        .stripe_ns = op->all.min[MIN_MINUS_PACE] < 0 ? -op->all.min[MIN_MINUS_PACE] : 0};
+        .stripe_ns = op->all.min[MIN_MINUS_PACE] < 0 ? -op->all.min[MIN_MINUS_PACE] : 0,
+        .charge = -op->all.min[MIN_MINUS_CHARGE]};
 
     choose_sharing(op);
     op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;

@@ -98,6 +98,7 @@ static const char *const reasons[] = {
     [CIO_WHY_FEW] = "no aggregator has two stripes",
     [CIO_WHY_MANY] = "there are too many stripes",
     [CIO_WHY_LATE] = "no rank may return before the others",
+    [CIO_WHY_SOON] = "ranks return before the file is accessed, whatever the order",
     [CIO_WHY_COST] = "choosing an order would cost more than it could bring",
     [CIO_WHY_NO_GAIN] = "no other order is worth its cost",
     [CIO_WHY_MEMORY] = "memory for another order could not be had",
@@ -141,6 +142,22 @@ static int may_pay(const struct cio_op *op, const struct cio_prospect *p)
     return cio_schedule_is_worth((double)size.most, stripe_seconds(op, p->stripe_ns), cost);
 }
 
+/*
+ * In a write, members return when their bytes are with their leader. If that is at once, and nobody
+ * else may return before the end, no order makes anybody wait less.
+ */
+static int all_return_soon(const struct cio_op *op, const struct cio_prospect *p)
+{
+    const struct cio_team *team = op->env.team;
+
+    if (!op->req.write || p->charge > cio_op_least_budget(op))
+        return 0;
+    for (int i = 0; i < team->nleaders; i++)
+        if (team->followers[i] == 1)
+            return 0;
+    return 1;
+}
+
 static void note_decision(struct cio_op *op, const struct cio_decision *d)
 {
     op->stats.schedule = (enum cio_schedule)d->kind;
@@ -170,6 +187,8 @@ int cio_schedule_begin(struct cio_op *op, const struct cio_prospect *p)
         return refuse(op, CIO_WHY_MANY);
     if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && !op->set.early)
         return refuse(op, CIO_WHY_LATE);
+    if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && all_return_soon(op, p))
+        return refuse(op, CIO_WHY_SOON);
     if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && !may_pay(op, p))
         return refuse(op, CIO_WHY_COST);
     s->stripe = stripe_seconds(op, p->stripe_ns);
