@@ -33,7 +33,6 @@ struct cio_leader;
 struct cio_aggr;
 
 /* The reduction (reduce.c). */
-#define CIO_REDUCE_CHILDREN 4
 struct cio_reduce {
     enum {
         CIO_REDUCE_PORT,   /* the port does it */
@@ -42,8 +41,8 @@ struct cio_reduce {
         CIO_REDUCE_PARENT, /* for its parent, */
         CIO_REDUCE_SPREAD  /* and for its messages to the children */
     } step;
-    struct cio_reduction words[CIO_REDUCE_CHILDREN];
-    struct cio_req req[CIO_REDUCE_CHILDREN];
+    struct cio_reduction words[CIO_TEAM_CHILDREN];
+    struct cio_req req[CIO_TEAM_CHILDREN];
 };
 
 struct cio_op {

@@ -25,10 +25,13 @@
 #define MERGE_BELOW 500
 
 /*
- * Messages in flight from one leader. One that is an aggregator too sends all of a window at once
- * if that is not more than BURST bytes, so that it can then wait for the messages of others.
+ * Messages in flight from one leader; if ranks wait for their own stripes only, enough for a few to
+ * each aggregator, since these may have all of them at the same time. One that is an aggregator too
+ * sends all of a window at once if that is not more than BURST bytes, so that it can then wait for
+ * the messages of others.
  */
 #define IN_FLIGHT 16
+#define IN_FLIGHT_EACH 2
 #define ALL_IN_FLIGHT 1024
 #define BURST ((int64_t)16 << 20)
 
@@ -110,6 +113,15 @@ struct cio_leader {
     double since;
 };
 
+static int most_in_flight(const struct cio_op *op)
+{
+    int64_t few = op->set.early ? (int64_t)IN_FLIGHT_EACH * op->env.team->naggr : 0;
+
+    if (op->env.team->my_aggr >= 0)
+        return ALL_IN_FLIGHT;
+    return (int)cio_min64(cio_max64(IN_FLIGHT, few), ALL_IN_FLIGHT);
+}
+
 int cio_leader_create(struct cio_op *op)
 {
     const struct cio_team *team = op->env.team;
@@ -128,7 +140,7 @@ int cio_leader_create(struct cio_op *op)
     l->out_req = calloc(k, sizeof(*l->out_req));
     l->dones = calloc(g, sizeof(*l->dones));
     l->aggr_req = calloc(g, sizeof(*l->aggr_req));
-    l->nflights = team->my_aggr < 0 ? IN_FLIGHT : ALL_IN_FLIGHT;
+    l->nflights = most_in_flight(op);
     l->flight = calloc((size_t)l->nflights, sizeof(*l->flight));
     l->sent = calloc(g, sizeof(*l->sent));
     l->confirmed = calloc(g, sizeof(*l->confirmed));
@@ -943,7 +955,7 @@ static void begin_flights(struct cio_op *op)
 
     for (int64_t i = 0; i < l->board->nunits; i++)
         bytes += cio_board_units(l->board)[i].bytes;
-    l->burst = l->nflights > IN_FLIGHT && bytes <= BURST;
+    l->burst = op->aggr != NULL && bytes <= BURST;
     l->step = STEP_FLY;
     l->next = (struct next){0};
     l->since = cio_now();

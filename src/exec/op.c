@@ -26,6 +26,15 @@
 #define LONG_NAP 400
 #define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
+/*
+ * The naps in parts of what a round is known to take, if they are then longer, where ranks share
+ * cores and may return early: a look costs the more the more ranks there are, and all of those who
+ * are through, or begin with something else, would wait for it.
+ */
+#define FIRST_PART 64
+#define LONGEST_PART 8
+#define SLOW_NAP 8000 /* but no more than this */
+
 /* The words of the reduction. */
 enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE };
 enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES };
@@ -380,6 +389,17 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
             cio_comm_poll(op->env.comm);
 }
 
+/* Microseconds of the naps of an aggregator whose file access is under way, which wakes it. */
+static int64_t file_nap(const struct cio_op *op, int idle)
+{
+    int64_t round = 0;
+
+    if (op->env.pace != NULL && op->set.crowded && op->set.early)
+        round = op->env.pace->ns[op->req.write] / 1000;
+    return cio_min64(cio_max64(SHORT_NAP, round / FIRST_PART) * idle,
+                     cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP)));
+}
+
 /*
  * An aggregator must react to whatever comes first: a message, the end of a file access or a
  * member's answer. MPI wakes nobody for the latter two, so it looks again and again, and naps in
@@ -388,7 +408,7 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
 static void await_anything(struct cio_op *op, const struct cio_needs *needs, int *idle)
 {
     const struct cio_node_memory *port = &op->env.nodemem;
-    int longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP;
+    int64_t longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP, nap;
     const uint32_t none = 0, *word = needs->word != NULL ? needs->word : &none;
     uint32_t seen = needs->word != NULL ? needs->seen : none;
     int usec = 0;
@@ -398,13 +418,14 @@ static void await_anything(struct cio_op *op, const struct cio_needs *needs, int
         return;
     }
     ++*idle;
+    nap = cio_min64(SHORT_NAP * (int64_t)*idle, longest);
     if (cio_aggr_transfers(op)) {
-        longest = LONG_NAP;
+        nap = file_nap(op, *idle);
         word = needs->file_word != NULL ? needs->file_word : word;
         seen = needs->file_word != NULL ? needs->file_seen : seen;
     }
     if (op->set.crowded || *idle > LOOKS_AT_ALL)
-        usec = (int)cio_min64(SHORT_NAP * (int64_t)*idle, longest);
+        usec = (int)nap;
     port->ops->wait(port->self, word, seen, usec);
 }
 

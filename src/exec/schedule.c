@@ -12,8 +12,9 @@
  *   REPORT   aggregator        to the planner (aggregator 0): its pattern, or, for GW-MDF, how much
  *                              each rank touches. Left out for MDF and LW-MDF, which need no more
  *   PLAN     planner           chooses, and tells the aggregators
- *   HEAR     aggregator        the plan; its order, to all leaders
- *   ORDERS   leader            all orders, to its members
+ *   HEAR     aggregator        the plan; its order, to the planner
+ *   JOIN     planner           all orders, to the first leader
+ *   ORDERS   leader            these, to the leaders below it in their tree, and to its members
  *   DRAIN    every rank        until what it sent has left
  *   FOLLOW   member            the orders
  *
@@ -42,6 +43,7 @@ enum stage {
     STAGE_REPORT,
     STAGE_PLAN,
     STAGE_HEAR,
+    STAGE_JOIN,
     STAGE_ORDERS,
     STAGE_DRAIN,
     STAGE_FOLLOW,
@@ -75,19 +77,20 @@ struct cio_scheduling {
     struct cio_outbox *out; /* all streams that this rank may send, */
     int nout, boxes;        /* and how many of them there are, at most */
 
-    struct block rows;      /* sets of positions: of the group, or my own */
-    struct block patterns;  /* leader: for the aggregators */
-    struct block orders;    /* leader, or member without shared memory: order, then index, of all */
-    struct block forwarded; /* leader without shared memory: for its members */
+    struct block rows;     /* sets of positions: of the group, or my own */
+    struct block patterns; /* leader: for the aggregators */
+    struct block orders;   /* leader, or member without shared memory: order, then index, of all */
     uint32_t *order, *index;
 
     struct cio_pattern *pattern; /* aggregator */
-    struct block report, answer; /* to the planner; to the leaders */
+    struct block report, answer; /* to the planner */
     uint32_t *mine;              /* its own order */
 
     struct cio_pattern **all; /* planner: NULL, if it needs the counts only */
     uint32_t *busiest;
     struct block plan;
+    struct block joint; /* the answers of all aggregators, */
+    int64_t joined;     /* so many bytes of it */
 
     struct cio_decision decision;
 };
@@ -270,7 +273,7 @@ int cio_schedule_create(struct cio_op *op)
     if (s == NULL)
         return -ENOMEM;
     op->scheduling = s;
-    s->boxes = 2 + team->group_size + team->nleaders + 2 * team->naggr;
+    s->boxes = 4 + CIO_TEAM_CHILDREN + team->group_size + 2 * team->naggr;
     s->out = calloc((size_t)s->boxes, sizeof(*s->out));
     return s->out == NULL ? -ENOMEM : cio_inbox_create(op, &s->in);
 }
@@ -294,10 +297,10 @@ void cio_schedule_finish(struct cio_op *op)
     if (s == NULL)
         return;
     drop_patterns(op);
+    drop(op, &s->joint);
     drop(op, &s->plan);
     drop(op, &s->answer);
     drop(op, &s->report);
-    drop(op, &s->forwarded);
     drop(op, &s->orders);
     drop(op, &s->patterns);
     drop(op, &s->rows);
@@ -424,8 +427,8 @@ static int64_t answer_bytes(const struct cio_op *op)
                      cio_permutation_bound((uint32_t)op->rounds.positions));
 }
 
-/* The answers of all aggregators, as members get them without shared memory. */
-static int64_t forwarded_bytes(const struct cio_op *op)
+/* All of them, as they travel: each behind its size, or behind why there is none. */
+static int64_t joint_bytes(const struct cio_op *op)
 {
     return (answer_bytes(op) + (int64_t)sizeof(int32_t)) * op->rounds.naggr;
 }
@@ -433,13 +436,9 @@ static int64_t forwarded_bytes(const struct cio_op *op)
 /* Room for what comes: an order that cannot be taken in would be followed by others. */
 static int make_room(struct cio_op *op)
 {
-    struct cio_scheduling *s = op->scheduling;
-
-    if (is_leader(op) && by_message(op) && get(op, &s->forwarded, forwarded_bytes(op)) == NULL)
-        return -ENOMEM;
-    if (is_leader(op))
-        return cio_inbox_reserve(op, &s->in, answer_bytes(op));
-    return op->shared ? 0 : cio_inbox_reserve(op, &s->in, forwarded_bytes(op));
+    if (!is_leader(op) && op->shared)
+        return 0;
+    return cio_inbox_reserve(op, &op->scheduling->in, joint_bytes(op));
 }
 
 /* Leaders wait for it in the next stage. */
@@ -799,8 +798,47 @@ static int hear_plan(struct cio_op *op)
         used = answer(op);
     if (used < 0)
         judge(op, AGGREGATOR, (int)used);
-    for (int l = 0; l < team->nleaders; l++)
-        send(op, AGGREGATOR, team->leader[l], CIO_TAG_ORDER, &s->answer, used);
+    send(op, AGGREGATOR, team->aggr[0], CIO_TAG_ANSWER, &s->answer, used);
+    return 1;
+}
+
+static void make_joint(struct cio_op *op)
+{
+    if (get(op, &op->scheduling->joint, joint_bytes(op)) == NULL)
+        lose(op, PLANNER, -ENOMEM);
+}
+
+/* One that cannot be an answer is passed on as an error, too: it is one for everybody then. */
+static void join_answer(struct cio_op *op, int aggr)
+{
+    struct cio_scheduling *s = op->scheduling;
+    int32_t size = s->in.error != 0 ? s->in.error : (int32_t)s->in.size;
+
+    (void)aggr;
+    if (!has_part(op, PLANNER))
+        return;
+    if (size > answer_bytes(op))
+        size = -EBADMSG;
+    memcpy(s->joint.p + s->joined, &size, sizeof(size));
+    s->joined += (int64_t)sizeof(size);
+    if (size <= 0)
+        return;
+    memcpy(s->joint.p + s->joined, s->in.data, (size_t)size);
+    s->joined += size;
+}
+
+static int join(struct cio_op *op)
+{
+    struct cio_scheduling *s = op->scheduling;
+    const struct cio_team *team = op->env.team;
+
+    if (!is_planner(op))
+        return 1;
+    if (enter(op))
+        make_joint(op);
+    if (!receive(op, team->aggr, team->naggr, CIO_TAG_ANSWER, join_answer))
+        return 0;
+    send(op, PLANNER, team->leader[0], CIO_TAG_ORDER, &s->joint, s->joined);
     return 1;
 }
 
@@ -829,34 +867,47 @@ static int is_sound(const struct cio_decision *d)
 }
 
 /* What was decided is what aggregator 0 says, though one without memory may do otherwise. */
-static int take_answer(struct cio_op *op, int aggr)
+static int take_answer(struct cio_op *op, int aggr, const char *data, int64_t size)
 {
     struct cio_scheduling *s = op->scheduling;
     struct cio_decision d;
 
-    if (s->in.size < (int64_t)sizeof(d))
+    if (size < (int64_t)sizeof(d))
         return -EBADMSG;
-    memcpy(&d, s->in.data, sizeof(d));
+    memcpy(&d, data, sizeof(d));
     if (!is_sound(&d) || !has_part(op, GROUP))
         return -EBADMSG;
     d.permuted |= s->decision.permuted;
     if (aggr == 0)
         s->decision = d;
     s->decision.permuted = d.permuted;
-    return decode_order(op, aggr, s->in.data + sizeof(d), s->in.size - (int64_t)sizeof(d));
+    return decode_order(op, aggr, data + sizeof(d), size - (int64_t)sizeof(d));
 }
 
-static void take_order(struct cio_op *op, int aggr)
+/* One after the other, up to the first that makes no sense. An aggregator without one stays with
+ * the order by offset. */
+static int take_answers(struct cio_op *op)
 {
-    struct cio_scheduling *s = op->scheduling;
-    int rc = s->in.error;
+    const char *at = op->scheduling->in.data, *end = at + op->scheduling->in.size;
+    int32_t size;
+    int rc = 0;
 
-    if (rc == 0)
-        rc = take_answer(op, aggr);
-    else if (has_part(op, GROUP))
-        keep_offset(op, aggr);
-    if (rc != 0 && rc != -ENOMEM && rc != -ENOSPC)
-        cio_op_fail(op, rc);
+    for (int a = 0; rc == 0 && a < op->rounds.naggr; a++) {
+        if (end - at < (int64_t)sizeof(size))
+            return -EBADMSG;
+        memcpy(&size, at, sizeof(size));
+        at += sizeof(size);
+        if (size > end - at)
+            return -EBADMSG;
+        if (size >= 0)
+            rc = take_answer(op, a, at, size);
+        else if (size != -ENOMEM && size != -ENOSPC)
+            return size;
+        else if (has_part(op, GROUP))
+            keep_offset(op, a);
+        at += size > 0 ? size : 0;
+    }
+    return rc == 0 && at != end ? -EBADMSG : rc;
 }
 
 /* From now on units are in the new order. */
@@ -871,26 +922,23 @@ static void follow_orders(struct cio_op *op)
     op->rounds.index = s->index;
 }
 
-/* Members without shared memory get all orders in one stream. */
-static void forward(struct cio_op *op)
+/* What has come, to the leaders below this one, and to members that share no memory. */
+static void pass_on(struct cio_op *op, int dest)
 {
     struct cio_scheduling *s = op->scheduling;
-    char *to = s->forwarded.p;
-    int64_t n = op->rounds.positions;
 
-    if (has_part(op, GROUP)) {
-        memcpy(to, &s->decision, sizeof(s->decision));
-        to += sizeof(s->decision);
-    }
-    for (int a = 0; has_part(op, GROUP) && s->decision.permuted && a < op->rounds.naggr; a++) {
-        int32_t size =
-            (int32_t)cio_permutation_encode(s->order + a * n, (uint32_t)n, to + sizeof(size));
+    cio_outbox_start(op, &s->out[s->nout++], dest, CIO_TAG_ORDER, s->in.data, s->in.size,
+                     s->in.error);
+}
 
-        memcpy(to, &size, sizeof(size));
-        to += (int64_t)sizeof(size) + size;
-    }
-    for (int i = 1; i < op->env.team->group_size; i++)
-        send(op, GROUP, op->env.team->group[i], CIO_TAG_ORDER, &s->forwarded, to - s->forwarded.p);
+static void pass_on_all(struct cio_op *op)
+{
+    const struct cio_team *team = op->env.team;
+
+    for (int i = 0; i < CIO_TEAM_CHILDREN && cio_team_child(team, i) >= 0; i++)
+        pass_on(op, cio_team_child(team, i));
+    for (int i = 1; by_message(op) && i < team->group_size; i++)
+        pass_on(op, team->group[i]);
 }
 
 static void tell_orders(struct cio_op *op)
@@ -898,9 +946,6 @@ static void tell_orders(struct cio_op *op)
     struct cio_scheduling *s = op->scheduling;
     struct cio_ctl ctl = {.kind = CIO_CTL_ORDER};
 
-    lose(op, GROUP, op->error);
-    if (by_message(op))
-        forward(op);
     if (!op->shared)
         return;
     shared_board(op)->decision = s->decision;
@@ -908,18 +953,38 @@ static void tell_orders(struct cio_op *op)
     cio_board_tell(op, &ctl);
 }
 
-static int take_orders(struct cio_op *op)
+/* Without memory somewhere there is no order. */
+static void take_orders(struct cio_op *op, int turn)
 {
     struct cio_scheduling *s = op->scheduling;
+    int rc = s->in.error;
+
+    (void)turn;
+    s->decision.why = CIO_WHY_MEMORY; /* unless there is an answer */
+    if (rc == 0)
+        rc = take_answers(op);
+    if (rc != 0)
+        s->decision.permuted = 0;
+    if (rc != 0 && rc != -ENOMEM && rc != -ENOSPC)
+        cio_op_fail(op, rc);
+    follow_orders(op);
+}
+
+static void spread_orders(struct cio_op *op, int turn)
+{
+    pass_on_all(op);
+    take_orders(op, turn);
+}
+
+static int hear_orders(struct cio_op *op)
+{
     const struct cio_team *team = op->env.team;
+    int from = team->my_leader == 0 ? team->aggr[0] : cio_team_parent(team);
 
     if (!is_leader(op))
         return 1;
-    if (enter(op))
-        s->decision.why = CIO_WHY_MEMORY; /* unless there is an answer */
-    if (!receive(op, team->aggr, team->naggr, CIO_TAG_ORDER, take_order))
+    if (!receive(op, &from, 1, CIO_TAG_ORDER, spread_orders))
         return 0;
-    follow_orders(op);
     tell_orders(op);
     return 1;
 }
@@ -931,47 +996,6 @@ static int drain(struct cio_op *op)
 
 /* ---- a member ---- */
 
-static int take_all(struct cio_op *op)
-{
-    struct cio_scheduling *s = op->scheduling;
-    const char *at = s->in.data, *end = at + s->in.size;
-    int32_t size;
-    int rc = 0;
-
-    if (!has_part(op, GROUP) || s->in.size < (int64_t)sizeof(s->decision))
-        return -EBADMSG;
-    memcpy(&s->decision, at, sizeof(s->decision));
-    at += sizeof(s->decision);
-    for (int a = 0; rc == 0 && s->decision.permuted && a < op->rounds.naggr; a++) {
-        if (end - at < (int64_t)sizeof(size))
-            return -EBADMSG;
-        memcpy(&size, at, sizeof(size));
-        at += sizeof(size);
-        if (size < 0 || size > end - at)
-            return -EBADMSG;
-        rc = decode_order(op, a, at, size);
-        at += size;
-    }
-    return rc == 0 && at == end && is_sound(&s->decision) ? 0 : -EBADMSG;
-}
-
-/* Without memory somewhere in the group there is no order. */
-static void take_forwarded(struct cio_op *op, int turn)
-{
-    struct cio_scheduling *s = op->scheduling;
-    int rc = s->in.error;
-
-    (void)turn;
-    s->decision.why = CIO_WHY_MEMORY;
-    if (rc == 0)
-        rc = take_all(op);
-    if (rc != 0)
-        s->decision.permuted = 0;
-    if (rc == -EBADMSG)
-        cio_op_fail(op, rc);
-    follow_orders(op);
-}
-
 static int follow(struct cio_op *op)
 {
     struct cio_ctl ctl;
@@ -979,7 +1003,7 @@ static int follow(struct cio_op *op)
     if (is_leader(op))
         return 1;
     if (!op->shared)
-        return receive(op, op->env.team->group, 1, CIO_TAG_ORDER, take_forwarded);
+        return receive(op, op->env.team->group, 1, CIO_TAG_ORDER, take_orders);
     if (!cio_board_hear(op, &ctl))
         return 0;
     op->scheduling->decision = shared_board(op)->decision;
@@ -990,10 +1014,10 @@ static int follow(struct cio_op *op)
 /* ---- stages ---- */
 
 static int (*const stages[STAGES])(struct cio_op *op) = {
-    [STAGE_MARK] = mark,       [STAGE_GATHER] = gather,      [STAGE_PATTERN] = tell_patterns,
-    [STAGE_COLLECT] = collect, [STAGE_REPORT] = report,      [STAGE_PLAN] = plan,
-    [STAGE_HEAR] = hear_plan,  [STAGE_ORDERS] = take_orders, [STAGE_DRAIN] = drain,
-    [STAGE_FOLLOW] = follow,
+    [STAGE_MARK] = mark,       [STAGE_GATHER] = gather, [STAGE_PATTERN] = tell_patterns,
+    [STAGE_COLLECT] = collect, [STAGE_REPORT] = report, [STAGE_PLAN] = plan,
+    [STAGE_HEAR] = hear_plan,  [STAGE_JOIN] = join,     [STAGE_ORDERS] = hear_orders,
+    [STAGE_DRAIN] = drain,     [STAGE_FOLLOW] = follow,
 };
 
 int cio_schedule_progress(struct cio_op *op)

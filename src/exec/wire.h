@@ -13,9 +13,10 @@
  *
  * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
  *
- *   leader -> aggr.    CIO_TAG_PATTERN  who of the group touches what (also: a member to its
- * leader) aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back aggr.
- * -> leader    CIO_TAG_ORDER    decision, coded order (also: a leader to its members)
+ *   leader -> aggr.    CIO_TAG_PATTERN  who of the group touches what (also: member to leader)
+ *   aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back
+ *   aggr. -> aggr. 0   CIO_TAG_ANSWER   decision, coded order
+ *   aggr. 0 -> leader  CIO_TAG_ORDER    all answers, down the tree of leaders, and to members
  */
 #ifndef CIO_EXEC_WIRE_H
 #define CIO_EXEC_WIRE_H
@@ -35,6 +36,7 @@ enum cio_tag {
     CIO_TAG_PATTERN,
     CIO_TAG_REPORT,
     CIO_TAG_PLAN,
+    CIO_TAG_ANSWER,
     CIO_TAG_ORDER
 };
 
