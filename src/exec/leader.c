@@ -669,7 +669,7 @@ static void begin_following(struct cio_op *op)
         send_word(op);
 }
 
-/* All of a unit has come, or will not. */
+/* All of a unit has come, or will not. Who has been released may use its area for other things. */
 static void note_landed(struct cio_op *op, const struct cio_unit *u)
 {
     struct cio_leader *l = op->leader;
@@ -679,6 +679,8 @@ static void note_landed(struct cio_op *op, const struct cio_unit *u)
         struct follower *f = &l->follower[i];
         int64_t lists;
 
+        if (f->left == 0)
+            continue;
         cio_area_at(l->board, i, &area);
         lists = cio_area_lists(&area, u->t);
         if (lists == 0 || area.list[lists - 1].t != u->t)
