@@ -1,16 +1,19 @@
 /*
  * Times collective writes and reads of one pattern, and checks what was read.
  *
- * Usage: mpiexec -n RANKS pattern [-w | -r] NAME FILE REPEATS [HINT=VALUE,... ...]
+ * Usage: mpiexec -n RANKS pattern [-w | -r | -k] NAME FILE REPEATS [HINT=VALUE,... ...]
  *
  * With -w it only writes, and leaves the file to be compared; with -r it only reads a file that an
- * earlier run has written.
+ * earlier run has written. With -k each set of hints has the file open all the time, so that its
+ * calls know what earlier ones have found out; a first turn of all sets is not timed.
  *
  * Each further argument is one set of hints ("-" for none); all sets are timed in turn, REPEATS
- * times, in this one run. Every time is that of the slowest rank, in seconds from a start in common
- * (all ranks must be on one machine):
+ * times, in this one run. Every time is in seconds from a start in common (all ranks must be on one
+ * machine): that of the slowest rank, and the mean of all.
  *   result NAME SET write T T T ...
+ *   mean NAME SET write T T T ...
  *   result NAME SET read T T T ...
+ *   mean NAME SET read T T T ...
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -22,7 +25,9 @@
 
 #define MAX_REPEATS 100
 #define MAX_SETS 8
-#define MARGIN 0.1 /* seconds; a rank that hears of the start too late begins at once */
+/* Seconds, and for each rank; one that hears of the start too late begins at once. */
+#define MARGIN 0.1
+#define MARGIN_EACH 1e-3
 
 static void check(int rc, const char *what)
 {
@@ -68,9 +73,11 @@ static MPI_Info parse_hints(const char *set)
 static double begin_together(void)
 {
     double start, left;
+    int ranks;
 
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Barrier(MPI_COMM_WORLD);
-    start = MPI_Wtime() + MARGIN;
+    start = MPI_Wtime() + MARGIN + MARGIN_EACH * ranks;
     MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     left = start - MPI_Wtime();
     if (left > 0)
@@ -78,15 +85,25 @@ static double begin_together(void)
     return start;
 }
 
-/* Time from the common start until the slowest rank has done its transfer. */
-static double transfer(const struct pattern *p, const char *path, MPI_Info info, char *buf,
-                       int write)
+/* Seconds from the common start until ranks have done their transfer. */
+struct seconds {
+    double slowest, mean;
+};
+
+static MPI_File open_file(const char *path, int mode, MPI_Info info)
 {
-    int mode = write ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
     MPI_File file;
-    double start, mine, slowest;
 
     check(MPI_File_open(MPI_COMM_WORLD, path, mode, info, &file), "open");
+    return file;
+}
+
+static struct seconds transfer(const struct pattern *p, MPI_File file, char *buf, int write)
+{
+    double start, mine, sum;
+    struct seconds t;
+    int ranks;
+
     check(MPI_File_set_view(file, 0, MPI_BYTE, p->view, "native", MPI_INFO_NULL), "set_view");
     start = begin_together();
     if (write)
@@ -94,25 +111,32 @@ static double transfer(const struct pattern *p, const char *path, MPI_Info info,
     else
         check(MPI_File_read_all(file, buf, 1, p->memory, MPI_STATUS_IGNORE), "read_all");
     mine = MPI_Wtime() - start;
-    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    check(MPI_File_close(&file), "close");
-    return slowest;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Allreduce(&mine, &t.slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    t.mean = sum / ranks;
+    return t;
 }
 
-static void print_times(const char *name, const char *set, const char *what, const double *t, int n)
+static void print_times(const char *name, const char *set, const char *what,
+                        const struct seconds *t, int n)
 {
     printf("result %s %s %s", name, set, what);
     for (int i = 0; i < n; i++)
-        printf(" %.5f", t[i]);
+        printf(" %.5f", t[i].slowest);
+    printf("\nmean %s %s %s", name, set, what);
+    for (int i = 0; i < n; i++)
+        printf(" %.5f", t[i].mean);
     printf("\n");
 }
 
 /* What is timed, how often, and with which hints. */
 struct task {
     const char *name, *file;
-    int write, read, repeats, sets;
+    int write, read, keep, repeats, sets;
     const char *const *set;
-    double writes[MAX_SETS][MAX_REPEATS], reads[MAX_SETS][MAX_REPEATS];
+    MPI_File open[MAX_SETS]; /* if they are kept */
+    struct seconds writes[MAX_SETS][MAX_REPEATS], reads[MAX_SETS][MAX_REPEATS];
     long long wrong; /* bytes read */
 };
 
@@ -127,6 +151,7 @@ static int parse_arguments(int argc, char **argv, struct task *t)
         return -1;
     t->write = strcmp(only, "-r") != 0;
     t->read = strcmp(only, "-w") != 0;
+    t->keep = strcmp(only, "-k") == 0;
     t->name = arg[1];
     t->file = arg[2];
     t->repeats = atoi(arg[3]);
@@ -135,24 +160,73 @@ static int parse_arguments(int argc, char **argv, struct task *t)
     return t->repeats < 1 || t->repeats > MAX_REPEATS ? -1 : 0;
 }
 
+static void end_info(MPI_Info *info)
+{
+    if (*info != MPI_INFO_NULL)
+        MPI_Info_free(info);
+}
+
+static void open_all(struct task *t)
+{
+    for (int s = 0; s < t->sets; s++) {
+        MPI_Info info = parse_hints(t->set[s]);
+
+        t->open[s] = open_file(t->file, MPI_MODE_CREATE | MPI_MODE_RDWR, info);
+        end_info(&info);
+    }
+}
+
+static void close_all(struct task *t)
+{
+    for (int s = 0; s < t->sets; s++)
+        check(MPI_File_close(&t->open[s]), "close");
+}
+
+/* With the file that the set has open, or else one that is open for this only. */
+static struct seconds time_call(struct task *t, const struct pattern *p, char *buf, int s,
+                                int write)
+{
+    int mode = write ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
+    struct seconds seconds;
+    MPI_File file;
+    MPI_Info info;
+
+    if (t->keep)
+        return transfer(p, t->open[s], buf, write);
+    info = parse_hints(t->set[s]);
+    file = open_file(t->file, mode, info);
+    seconds = transfer(p, file, buf, write);
+    check(MPI_File_close(&file), "close");
+    end_info(&info);
+    return seconds;
+}
+
 static void time_one(struct task *t, const struct pattern *p, int rank, char *buf, int s, int r)
 {
-    MPI_Info info = parse_hints(t->set[s]);
-
-    if (rank == 0 && t->write)
+    if (rank == 0 && t->write && !t->keep)
         MPI_File_delete(t->file, MPI_INFO_NULL);
     if (t->write) {
         pattern_fill(p, rank, buf);
         MPI_Barrier(MPI_COMM_WORLD);
-        t->writes[s][r] = transfer(p, t->file, info, buf, 1);
+        t->writes[s][r] = time_call(t, p, buf, s, 1);
     }
     if (t->read) {
         memset(buf, 0, (size_t)p->room);
-        t->reads[s][r] = transfer(p, t->file, info, buf, 0);
+        t->reads[s][r] = time_call(t, p, buf, s, 0);
         t->wrong += pattern_wrong(p, rank, buf);
     }
-    if (info != MPI_INFO_NULL)
-        MPI_Info_free(&info);
+}
+
+/* All sets in turn. What a first turn has found out stays with the files that are kept open. */
+static void time_all(struct task *t, const struct pattern *p, int rank, char *buf)
+{
+    if (t->keep)
+        open_all(t);
+    for (int r = t->keep ? -1 : 0; r < t->repeats; r++)
+        for (int s = 0; s < t->sets; s++)
+            time_one(t, p, rank, buf, s, r < 0 ? 0 : r);
+    if (t->keep)
+        close_all(t);
 }
 
 static void print_results(const struct task *t, long long wrong)
@@ -186,9 +260,7 @@ int main(int argc, char **argv)
     char *buf = malloc((size_t)p.room + 1);
     if (buf == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (int r = 0; r < task.repeats; r++)
-        for (int s = 0; s < task.sets; s++)
-            time_one(&task, &p, rank, buf, s, r);
+    time_all(&task, &p, rank, buf);
     MPI_Allreduce(&task.wrong, &wrong, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
         print_results(&task, wrong);

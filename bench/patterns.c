@@ -1,10 +1,13 @@
 /* Access patterns of real applications, at a size that fits a small machine. */
 #include "patterns.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "workloads.h"
 
 const struct pattern pattern_list[] = {
     {.name = "irregular", .help = "64 MB in 3.2 million pieces of 8 to 32 bytes (E3SM F-like)"},
@@ -14,11 +17,13 @@ const struct pattern pattern_list[] = {
     {.name = "s3d", .help = "3-D blocks of doubles, 128 x 128 x 128 (S3D-like)"},
     {.name = "coll_perf", .help = "3-D blocks of ints, 512 x 256 x 256 (ROMIO's coll_perf)"},
     {.name = "contiguous", .help = "one block of 1 MB per rank"},
+    {.name = "NAME/N", .help = "workload NAME of `bench/schedule --list`, bytes divided by N"},
     {.name = NULL},
 };
 
 #define IRREGULAR_PIECES 3200000
 #define IRREGULAR_SEED 0x9e3779b97f4a7c15u
+#define WORKLOAD_SEED 1 /* the first draw of bench/schedule */
 
 /* Piece i of all: its length and its owner, from its number alone. */
 static uint64_t mix(uint64_t i)
@@ -140,6 +145,47 @@ static void make_contiguous(int rank, struct pattern *p)
     contiguous_memory(p);
 }
 
+/* Both ends of a piece are divided, so that it stays in the same stripes. */
+static void take_piece(const struct workload_piece *w, int64_t divisor, int *length,
+                       MPI_Aint *place, struct pattern *p)
+{
+    int64_t begin = w->off / divisor, end = (w->off + w->len) / divisor;
+
+    if (begin == end)
+        return;
+    length[p->pieces] = (int)(end - begin);
+    place[p->pieces++] = (MPI_Aint)begin;
+    p->bytes += end - begin;
+}
+
+/* NAME/DIVISOR; only for as many ranks as the workload is made for. */
+static int make_workload(const char *name, int rank, int ranks, struct pattern *p)
+{
+    const char *slash = strchr(name, '/');
+    int64_t divisor = slash != NULL ? atoll(slash + 1) : 0;
+    char *bare = strndup(name, slash != NULL ? (size_t)(slash - name) : 0);
+    struct workload w;
+    int rc = bare != NULL && divisor > 0 ? workload_find(bare, &w) : -1;
+
+    free(bare);
+    if (rc != 0 || w.ranks != ranks)
+        return -1;
+    workload_fill(&w, WORKLOAD_SEED);
+    int *length = malloc(w.n * sizeof(int));
+    MPI_Aint *place = malloc(w.n * sizeof(MPI_Aint));
+    for (size_t i = 0; length != NULL && place != NULL && i < w.n; i++)
+        if (w.p[i].rank == rank)
+            take_piece(&w.p[i], divisor, length, place, p);
+    if (length == NULL || place == NULL || p->bytes > INT_MAX)
+        return -1;
+    MPI_Type_create_hindexed((int)p->pieces, length, place, MPI_BYTE, &p->view);
+    contiguous_memory(p);
+    free(place);
+    free(length);
+    free(w.p);
+    return 0;
+}
+
 int pattern_create(const char *name, int rank, int ranks, struct pattern *p)
 {
     struct blocks lattice = {.dims = 4, .local = {8, 8, 8, 8}};
@@ -164,7 +210,7 @@ int pattern_create(const char *name, int rank, int ranks, struct pattern *p)
     else if (strcmp(name, "contiguous") == 0)
         make_contiguous(rank, p);
     else
-        return -1;
+        rc = make_workload(name, rank, ranks, p);
     if (rc != 0)
         return rc;
     MPI_Type_commit(&p->view);

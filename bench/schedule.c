@@ -18,37 +18,7 @@
 #include "plan/extent.h"
 #include "plan/order.h"
 #include "plan/schedule.h"
-
-#define KIB ((int64_t)1 << 10)
-#define MIB ((int64_t)1 << 20)
-
-/* ---- workloads ---- */
-
-struct piece {
-    int rank;
-    cio_extent e;
-};
-
-/* Names are those of the options; what a workload does not use is 0. */
-struct workload {
-    const char *name, *help;
-    void (*fill)(struct workload *w);
-    int ranks, aggrs;
-    int64_t pieces;    /* of each rank */
-    int64_t bytes;     /* of all ranks */
-    int64_t most;      /* longest piece */
-    double sigma;      /* of the owner, in ranks / ranks */
-    int64_t part;      /* bytes of a rank in one variable */
-    int variables;     /* in all, of which two are small: */
-    int small[2];      /* their places among the others, */
-    int64_t small_all; /* bytes of each, of all ranks, */
-    int small_ranks;   /* and how many ranks have them; 0: all */
-    int aligned_parts; /* parts are not of equal bytes, but of exactly 6/5 MiB in the mean */
-
-    uint64_t seed;
-    struct piece *p;
-    size_t n, room;
-};
+#include "workloads.h"
 
 static void *need(void *p)
 {
@@ -57,91 +27,6 @@ static void *need(void *p)
         exit(1);
     }
     return p;
-}
-
-static void add_piece(struct workload *w, int rank, int64_t *at, int64_t len)
-{
-    if (w->n == w->room) {
-        w->room = w->room ? 2 * w->room : 1024;
-        w->p = need(realloc(w->p, w->room * sizeof(*w->p)));
-    }
-    if (len > 0)
-        w->p[w->n++] = (struct piece){rank, {*at, len}};
-    *at += len;
-}
-
-/* splitmix64, as the tests have it: the same numbers on every machine */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-/* In (0, 1]. */
-static double uniform(uint64_t *state)
-{
-    return ((double)(next_random(state) >> 11) + 1) / 9007199254740992.0;
-}
-
-static double gaussian(uint64_t *state)
-{
-    double r = sqrt(-2 * log(uniform(state)));
-
-    return r * cos(2 * M_PI * uniform(state));
-}
-
-/* Every rank has so many pieces, 1/4 MiB in the first half of the ranks and 1/8 MiB in the other.
- */
-static void fill_fixed(struct workload *w)
-{
-    int64_t at = 0;
-
-    for (int64_t i = 0; i < w->pieces; i++)
-        for (int r = 0; r < w->ranks; r++)
-            add_piece(w, r, &at, r < w->ranks / 2 ? MIB / 4 : MIB / 8);
-}
-
-/* Pieces of uniform length; who is drawn beyond the first or last rank is that rank. */
-static void fill_random(struct workload *w)
-{
-    uint64_t rng = w->seed;
-    int64_t at = 0;
-
-    while (at < w->bytes) {
-        int64_t len = (int64_t)ceil(uniform(&rng) * (double)w->most);
-        double who = floor(w->ranks * (0.5 + w->sigma * gaussian(&rng)));
-
-        who = fmin(fmax(who, 0), w->ranks - 1);
-        add_piece(w, (int)who, &at, cio_min64(len, w->bytes - at));
-    }
-}
-
-static int64_t small_part(const struct workload *w, int rank)
-{
-    int ranks = w->small_ranks ? w->small_ranks : w->ranks;
-
-    return rank < ranks ? w->small_all * (rank + 1) / ranks - w->small_all * rank / ranks : 0;
-}
-
-static int64_t large_part(const struct workload *w, int rank)
-{
-    if (!w->aligned_parts)
-        return w->part;
-    return (rank + 1) * 6 * MIB / 5 - rank * 6 * MIB / 5;
-}
-
-/* Variables one after the other, each in parts of the ranks in turn. */
-static void fill_climate(struct workload *w)
-{
-    int64_t at = 0;
-
-    for (int v = 0; v < w->variables; v++)
-        for (int r = 0; r < w->ranks; r++)
-            add_piece(w, r, &at,
-                      v == w->small[0] || v == w->small[1] ? small_part(w, r) : large_part(w, r));
 }
 
 /* ---- patterns of the aggregators ---- */
@@ -155,11 +40,11 @@ struct layout {
 
 static int by_rank(const void *x, const void *y)
 {
-    const struct piece *a = x, *b = y;
+    const struct workload_piece *a = x, *b = y;
 
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    return a->e.off < b->e.off ? -1 : 1;
+    return a->off < b->off ? -1 : 1;
 }
 
 static void mark(struct layout *l, cio_extent e)
@@ -192,9 +77,9 @@ static void add_rank(struct layout *l, int rank)
 
 static void make_layout(struct workload *w, int64_t stripe, struct layout *l)
 {
-    cio_extent last = w->p[w->n - 1].e;
+    const struct workload_piece *last = &w->p[w->n - 1];
     struct cio_domain_spec spec = {.kind = CIO_DOMAIN_CYCLIC,
-                                   .hi = cio_extent_end(last),
+                                   .hi = last->off + last->len,
                                    .naggr = w->aggrs,
                                    .stripe = stripe,
                                    .unit = stripe};
@@ -211,7 +96,7 @@ static void make_layout(struct workload *w, int64_t stripe, struct layout *l)
     }
     qsort(w->p, w->n, sizeof(*w->p), by_rank);
     for (size_t i = 0; i < w->n; i++) {
-        mark(l, w->p[i].e);
+        mark(l, (cio_extent){w->p[i].off, w->p[i].len});
         if (i + 1 == w->n || w->p[i + 1].rank != w->p[i].rank)
             add_rank(l, w->p[i].rank);
     }
@@ -379,9 +264,7 @@ static void print_costs(const struct workload *w, const struct layout *l,
 static void begin_workload(struct workload *w, const struct settings *set, uint64_t seed,
                            struct layout *l)
 {
-    w->seed = seed;
-    w->n = 0;
-    w->fill(w);
+    workload_fill(w, seed);
     make_layout(w, set->stripe, l);
 }
 
@@ -398,7 +281,7 @@ static void run_costs_of(struct workload *w, const struct settings *set)
 
 static void run_responses_of(struct workload *w, const struct settings *set)
 {
-    int draws = w->fill == fill_random ? set->draws : 1;
+    int draws = w->fill == workload_random ? set->draws : 1;
     struct result res = {.offset = 0};
 
     for (int i = 0; i < draws; i++) {
@@ -413,37 +296,15 @@ static void run_responses_of(struct workload *w, const struct settings *set)
     free(w->p);
 }
 
-#define CLIMATE                                                                                    \
-    .fill = fill_climate, .ranks = 640, .aggrs = 40, .variables = 11, .small_all = 40 * MIB,       \
-    .part = 12 * MIB / 10
-
-static const struct workload workloads[] = {
-    {"fixed", "every rank 160 pieces, 1/4 MiB (first half of the ranks) or 1/8 MiB, interleaved",
-     .fill = fill_fixed, .ranks = 128, .aggrs = 8, .pieces = 160},
-    {"random-10", "2 GiB in pieces up to 1 MiB, owner Gaussian, sigma 1/10 of the ranks",
-     .fill = fill_random, .ranks = 128, .aggrs = 8, .bytes = 2048 * MIB, .most = MIB, .sigma = 0.1},
-    {"random-30", "the same, 3/10", .fill = fill_random, .ranks = 128, .aggrs = 8,
-     .bytes = 2048 * MIB, .most = MIB, .sigma = 0.3},
-    {"gcrm", "11 variables, parts of 1258291 bytes a rank; the 1st and 3rd are 40 MiB in all",
-     CLIMATE, .small = {0, 2}},
-    {"gcrm-exact", "the same with parts of 1.2 MiB exactly, so that 5 of them are 6 stripes",
-     CLIMATE, .small = {0, 2}, .aligned_parts = 1},
-    {"gcrm-first", "the small variables are the first two", CLIMATE, .small = {0, 1}},
-    {"gcrm-last", "the small variables are the last two", CLIMATE, .small = {9, 10}},
-    {"gcrm-few", "only 40 ranks have parts of the small variables", CLIMATE, .small = {0, 2},
-     .small_ranks = 40},
-};
-
-enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
-
 /* The same shapes at another scale: so many stripes in all, whatever part a rank has of them. */
 static int scaled(int i, int ranks, int aggrs, int64_t bytes, struct workload *w)
 {
     static const struct workload shapes[] = {
-        {"fixed", .fill = fill_fixed},
-        {"random-30", .fill = fill_random, .most = MIB, .sigma = 0.3},
-        {"random-fine", .fill = fill_random, .most = 32 * KIB, .sigma = 0.3},
-        {"gcrm", .fill = fill_climate, .variables = 11, .small = {0, 2}, .small_all = 40 * MIB},
+        {"fixed", .fill = workload_fixed},
+        {"random-30", .fill = workload_random, .most = WORKLOAD_MIB, .sigma = 0.3},
+        {"random-fine", .fill = workload_random, .most = 32 * WORKLOAD_KIB, .sigma = 0.3},
+        {"gcrm", .fill = workload_climate, .variables = 11, .small = {0, 2},
+         .small_all = 40 * WORKLOAD_MIB},
     };
 
     if ((size_t)i >= sizeof(shapes) / sizeof(shapes[0]))
@@ -452,7 +313,7 @@ static int scaled(int i, int ranks, int aggrs, int64_t bytes, struct workload *w
     w->ranks = ranks;
     w->aggrs = aggrs;
     w->bytes = bytes;
-    w->pieces = cio_max64(1, bytes / (ranks * (3 * MIB / 16)));
+    w->pieces = cio_max64(1, bytes / (ranks * (3 * WORKLOAD_MIB / 16)));
     w->part = cio_max64(1, (bytes - 2 * w->small_all) / (9 * (int64_t)ranks));
     return 1;
 }
@@ -481,8 +342,8 @@ static int is_named(const char *name, char **names, int n)
 static void run_responses(const struct settings *set, char **names, int n)
 {
     print_head(0);
-    for (int i = 0; i < WORKLOADS; i++) {
-        struct workload w = workloads[i];
+    for (int i = 0; workload_list[i].name; i++) {
+        struct workload w = workload_list[i];
 
         if (is_named(w.name, names, n))
             run_responses_of(&w, set);
@@ -491,9 +352,8 @@ static void run_responses(const struct settings *set, char **names, int n)
 
 static void list_workloads(void)
 {
-    for (int i = 0; i < WORKLOADS; i++)
-        printf("%-11s %d ranks, %d aggregators: %s\n", workloads[i].name, workloads[i].ranks,
-               workloads[i].aggrs, workloads[i].help);
+    for (const struct workload *w = workload_list; w->name; w++)
+        printf("%-11s %d ranks, %d aggregators: %s\n", w->name, w->ranks, w->aggrs, w->help);
 }
 
 static int64_t number(const char *name, const char *s)
@@ -510,16 +370,13 @@ static int64_t number(const char *name, const char *s)
 
 static void check_names(char **names, int n)
 {
-    for (int i = 0; i < n; i++) {
-        int known = 0;
+    struct workload w;
 
-        for (int k = 0; k < WORKLOADS; k++)
-            known |= !strcmp(names[i], workloads[k].name);
-        if (!known) {
+    for (int i = 0; i < n; i++)
+        if (workload_find(names[i], &w) != 0) {
             fprintf(stderr, "schedule: no workload %s (see --list)\n", names[i]);
             exit(1);
         }
-    }
 }
 
 int main(int argc, char **argv)
@@ -532,7 +389,8 @@ int main(int argc, char **argv)
         {"stripes", 1, NULL, 't'}, {"list", 0, NULL, 'l'},
         {NULL, 0, NULL, 0},
     };
-    struct settings set = {.stripe = MIB, .seconds = 1e-3, .repeats = 5, .draws = 15, .seed = 1};
+    struct settings set = {
+        .stripe = WORKLOAD_MIB, .seconds = 1e-3, .repeats = 5, .draws = 15, .seed = 1};
     struct scale scale = {.ranks = 16384, .aggrs = 56, .stripes = 100000};
     int opt, index;
 

@@ -60,6 +60,10 @@ tamio_exec_sources =                  \
     %D%/exec/rounds.h                 \
     %D%/exec/schedule.c               \
     %D%/exec/schedule.h               \
+    %D%/exec/schedule_group.c         \
+    %D%/exec/schedule_order.c         \
+    %D%/exec/schedule_plan.c          \
+    %D%/exec/scheduling.h             \
     %D%/exec/serve.h                  \
     %D%/exec/stats.c                  \
     %D%/exec/stats.h                  \

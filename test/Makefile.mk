@@ -49,6 +49,7 @@ TESTS +=                              \
     test/port/test_throttle           \
     test/exec/test_eof                \
     test/exec/test_faults             \
+    test/exec/test_follow             \
     test/exec/test_large              \
     test/exec/test_random             \
     test/exec/test_rounds             \

@@ -270,6 +270,7 @@ static void send_dones(struct cio_op *op)
 
     g->step = CIO_AGGR_DONES;
     op->serving = cio_now() - op->serving;
+    op->stats.time[CIO_TIME_SERVING] = op->serving;
     g->done = (struct cio_head){.magic = CIO_HEAD_MAGIC, .error = op->error, .eof = op->eof};
     for (int l = 0; l < g->nleaders; l++)
         cio_op_send(op, &g->done, sizeof(g->done), op->env.team->leader[l], CIO_TAG_DONE,

@@ -12,7 +12,8 @@
  *   out:   for each unit: head, parts, coded lists, data
  *
  * Leader and members talk through two counters: `told` counts the leader's words to all, `arrived`
- * the answers. Whoever waits sleeps on its counter.
+ * the answers. Whoever waits sleeps on its counter. Where members may return from a read one by
+ * one, each of them sleeps on a word of its own in the end, `landed`.
  */
 #ifndef CIO_EXEC_BOARD_H
 #define CIO_EXEC_BOARD_H
@@ -44,8 +45,16 @@ struct cio_desc {
     struct cio_region lists, meta, pos, bits;
     int64_t nlists, coded, pieces; /* what there is */
     struct cio_ctl up;             /* the member's last answer */
+    uint32_t landed;               /* after FOLLOW: enum cio_landed */
     struct cio_reduction words;    /* its part of a reduction */
 } __attribute__((aligned(64)));
+
+/* What a member waits for in a read whose bytes it takes as soon as it has all of them. */
+enum cio_landed {
+    CIO_LANDED_NOT, /* they are not all on the board yet */
+    CIO_LANDED_ALL,
+    CIO_LANDED_SOME /* nothing more will come, but something failed */
+};
 
 /* What a unit of the window became. */
 struct cio_unit {
@@ -59,7 +68,8 @@ struct cio_unit {
     int64_t data, data_bytes;
     int64_t stream; /* a lone member's bytes begin here in its request */
     int32_t error;
-    int32_t last; /* no window after this one has any of it */
+    int32_t last;   /* no window after this one has any of it */
+    int64_t flying; /* messages that are on their way; only the leader's */
 };
 
 /* What was decided about the order in which aggregators serve their positions. */

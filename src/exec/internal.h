@@ -10,7 +10,13 @@
 
 /* A member: every rank. The leader's own member is called directly, others through notes. */
 struct cio_member {
-    enum { CIO_MEMBER_WAIT, CIO_MEMBER_PAYLOAD, CIO_MEMBER_SEND, CIO_MEMBER_DONE } step;
+    enum {
+        CIO_MEMBER_WAIT,
+        CIO_MEMBER_FOLLOW,  /* with shared memory: for its part of a read */
+        CIO_MEMBER_PAYLOAD, /* without */
+        CIO_MEMBER_SEND,
+        CIO_MEMBER_DONE
+    } step;
     int finished;            /* the last window has been copied */
     int alone;               /* shares no memory with its leader: messages go between them */
     struct cio_board *board; /* the group's; or, alone, its own, with one area */
@@ -27,7 +33,6 @@ struct cio_leader;
 struct cio_aggr;
 
 /* The reduction (reduce.c). */
-#define CIO_REDUCE_CHILDREN 4
 struct cio_reduce {
     enum {
         CIO_REDUCE_PORT,   /* the port does it */
@@ -36,8 +41,8 @@ struct cio_reduce {
         CIO_REDUCE_PARENT, /* for its parent, */
         CIO_REDUCE_SPREAD  /* and for its messages to the children */
     } step;
-    struct cio_reduction words[CIO_REDUCE_CHILDREN];
-    struct cio_req req[CIO_REDUCE_CHILDREN];
+    struct cio_reduction words[CIO_TEAM_CHILDREN];
+    struct cio_req req[CIO_TEAM_CHILDREN];
 };
 
 struct cio_op {
@@ -148,6 +153,8 @@ int cio_board_join(struct cio_op *op);
 int cio_board_own(struct cio_op *op, int k, struct cio_board **out);
 void cio_board_release(struct cio_op *op);
 int64_t cio_op_budget(const struct cio_op *op);
+/* The least that any member of any group has: the same on every rank. */
+int64_t cio_op_least_budget(const struct cio_op *op);
 struct cio_board_memory cio_board_memory_of(struct cio_op *op);
 
 /* The leader's word to all members; how many answers are then to come; whether they have. */

@@ -4,6 +4,9 @@
  *
  *   READY -> LISTS -> MERGE -> write: COPY -> FLY -> next window: LISTS
  *                              read:  FLY -> COPY    last one: BITS -> DONES -> FINAL
+ *
+ * In the last window of a read from which ranks may return early, members do not copy when all of
+ * it has come: each does when its own part has (they follow).
  */
 #include "exec/internal.h"
 
@@ -22,10 +25,13 @@
 #define MERGE_BELOW 500
 
 /*
- * Messages in flight from one leader. One that is an aggregator too sends all of a window at once
- * if that is not more than BURST bytes, so that it can then wait for the messages of others.
+ * Messages in flight from one leader; if ranks wait for their own stripes only, enough for a few to
+ * each aggregator, since these may have all of them at the same time. One that is an aggregator too
+ * sends all of a window at once if that is not more than BURST bytes, so that it can then wait for
+ * the messages of others.
  */
 #define IN_FLIGHT 16
+#define IN_FLIGHT_EACH 2
 #define ALL_IN_FLIGHT 1024
 #define BURST ((int64_t)16 << 20)
 
@@ -64,9 +70,19 @@ struct next {
     int64_t meta, data; /* bytes of the parts before */
 };
 
+/* A member that takes its part of a read as soon as all of it has come. */
+struct follower {
+    int64_t left; /* units of its that have not */
+    int missing;  /* something of them failed */
+    int served;   /* without shared memory: its bytes have been sent, or are on their way */
+    struct cio_ctl word;
+};
+
 struct cio_leader {
     enum step step;
-    int k; /* members, me included */
+    int k;                     /* members, me included */
+    int followed;              /* members follow in this window */
+    struct follower *follower; /* per member */
     struct cio_board *board;
     struct cio_ctl *in;      /* per member: its last message */
     struct cio_req *in_req;  /* per member */
@@ -97,6 +113,15 @@ struct cio_leader {
     double since;
 };
 
+static int most_in_flight(const struct cio_op *op)
+{
+    int64_t few = op->set.early ? (int64_t)IN_FLIGHT_EACH * op->env.team->naggr : 0;
+
+    if (op->env.team->my_aggr >= 0)
+        return ALL_IN_FLIGHT;
+    return (int)cio_min64(cio_max64(IN_FLIGHT, few), ALL_IN_FLIGHT);
+}
+
 int cio_leader_create(struct cio_op *op)
 {
     const struct cio_team *team = op->env.team;
@@ -115,14 +140,15 @@ int cio_leader_create(struct cio_op *op)
     l->out_req = calloc(k, sizeof(*l->out_req));
     l->dones = calloc(g, sizeof(*l->dones));
     l->aggr_req = calloc(g, sizeof(*l->aggr_req));
-    l->nflights = team->my_aggr < 0 ? IN_FLIGHT : ALL_IN_FLIGHT;
+    l->nflights = most_in_flight(op);
     l->flight = calloc((size_t)l->nflights, sizeof(*l->flight));
     l->sent = calloc(g, sizeof(*l->sent));
     l->confirmed = calloc(g, sizeof(*l->confirmed));
     l->near = calloc(g, 1);
-    if (l->in == NULL || l->in_req == NULL || l->payload == NULL || l->out_req == NULL ||
-        l->dones == NULL || l->aggr_req == NULL || l->flight == NULL || l->sent == NULL ||
-        l->confirmed == NULL || l->near == NULL)
+    l->follower = calloc(k, sizeof(*l->follower));
+    if (l->follower == NULL || l->in == NULL || l->in_req == NULL || l->payload == NULL ||
+        l->out_req == NULL || l->dones == NULL || l->aggr_req == NULL || l->flight == NULL ||
+        l->sent == NULL || l->confirmed == NULL || l->near == NULL)
         return -ENOMEM;
     return cio_leader_reserve(op, CIO_SMALL_SLICE);
 }
@@ -529,17 +555,33 @@ static void copy_code(struct cio_op *op)
     }
 }
 
+/* What members are told when they are to copy. */
+static struct cio_ctl copy_word(const struct cio_op *op, enum cio_ctl_kind kind, int doubtful)
+{
+    const struct cio_leader *l = op->leader;
+
+    return (struct cio_ctl){
+        .kind = kind, .place = {l->end, 0}, .merged = l->merge > 0, .doubtful = doubtful};
+}
+
 static void begin_copy(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
     l->step = STEP_COPY;
     l->stream_member = 0;
-    l->out = (struct cio_ctl){.kind = CIO_CTL_COPY,
-                              .place = {l->end, 0},
-                              .merged = l->merge > 0,
-                              .doubtful = op->doubtful};
+    l->out = copy_word(op, CIO_CTL_COPY, op->doubtful);
     tell_members(op);
+}
+
+/* A member's bytes of a read, which `c` has of it, as a message. */
+static void send_stream(struct cio_op *op, int member, const struct cio_copy *c)
+{
+    int64_t bytes = cio_area_bytes(&c->area, c->lists);
+
+    cio_copy_data(c);
+    cio_op_send(op, op->leader->stream, bytes, op->env.team->group[member], CIO_TAG_PAYLOAD,
+                &op->leader->stream_req);
 }
 
 /* Begins with the next member whose bytes must travel as a message, if there is one. */
@@ -555,13 +597,11 @@ static void next_stream(struct cio_op *op)
     }
     if (bytes == 0)
         return;
-    int rank = op->env.team->group[l->stream_member];
-    if (op->req.write) {
-        cio_op_recv(op, l->stream, bytes, rank, CIO_TAG_PAYLOAD, &l->stream_req);
-    } else {
-        cio_copy_data(&c);
-        cio_op_send(op, l->stream, bytes, rank, CIO_TAG_PAYLOAD, &l->stream_req);
-    }
+    if (op->req.write)
+        cio_op_recv(op, l->stream, bytes, op->env.team->group[l->stream_member], CIO_TAG_PAYLOAD,
+                    &l->stream_req);
+    else
+        send_stream(op, l->stream_member, &c);
 }
 
 /* Bytes of members that share no memory, one member after the other. 1 if something moved. */
@@ -577,6 +617,102 @@ static int move_streams(struct cio_op *op)
         cio_copy_data(&c);
     }
     next_stream(op);
+    return 1;
+}
+
+/* ---- members that follow ---- */
+
+/* Only in the last window: members are needed to begin with another. */
+static int may_follow(const struct cio_op *op)
+{
+    const struct cio_leader *l = op->leader;
+
+    return op->set.early && !op->req.write && l->k > 1 && l->end >= op->rounds.units;
+}
+
+static int64_t count_units(const struct cio_area *area, int64_t lists)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < lists; i++)
+        n += i == 0 || area->list[i].t != area->list[i - 1].t;
+    return n;
+}
+
+/* All that a member waits for has come. One without shared memory gets it when there is time. */
+static void release_follower(struct cio_op *op, int member)
+{
+    uint32_t *landed = &op->leader->board->desc[member].landed;
+
+    if (!op->shared)
+        return;
+    __atomic_store_n(landed,
+                     op->leader->follower[member].missing ? CIO_LANDED_SOME : CIO_LANDED_ALL,
+                     __ATOMIC_RELEASE);
+    op->env.nodemem.ops->wake(op->env.nodemem.self, landed);
+}
+
+static void begin_following(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_area area;
+
+    for (int i = 1; i < l->k; i++) {
+        cio_area_at(l->board, i, &area);
+        area.desc->landed = CIO_LANDED_NOT;
+        l->follower[i] =
+            (struct follower){.left = count_units(&area, cio_area_lists(&area, l->end))};
+        if (l->follower[i].left == 0)
+            release_follower(op, i);
+    }
+    expect_members(op);
+    l->out = copy_word(op, CIO_CTL_FOLLOW, 0);
+    if (op->shared)
+        send_word(op);
+}
+
+/* All of a unit has come, or will not. Who has been released may use its area for other things. */
+static void note_landed(struct cio_op *op, const struct cio_unit *u)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_area area;
+
+    for (int i = 1; i < l->k; i++) {
+        struct follower *f = &l->follower[i];
+        int64_t lists;
+
+        if (f->left == 0)
+            continue;
+        cio_area_at(l->board, i, &area);
+        lists = cio_area_lists(&area, u->t);
+        if (lists == 0 || area.list[lists - 1].t != u->t)
+            continue;
+        f->missing |= u->error != 0;
+        if (--f->left == 0)
+            release_follower(op, i);
+    }
+}
+
+/* Without shared memory, one after the other: 1 if it was somebody's turn. */
+static int serve_followers(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    int i = 1;
+
+    if (!l->followed || !by_message(op) || cio_req_busy(&l->stream_req))
+        return 0;
+    while (i < l->k && (l->follower[i].left > 0 || l->follower[i].served))
+        i++;
+    if (i == l->k)
+        return 0;
+    struct follower *f = &l->follower[i];
+    struct cio_copy c = copy_for(op, i);
+    f->served = 1;
+    f->word = copy_word(op, CIO_CTL_COPY, f->missing);
+    cio_op_send(op, &f->word, sizeof(f->word), op->env.team->group[i], CIO_TAG_DOWN,
+                &l->out_req[i]);
+    if (c.lists > 0)
+        send_stream(op, i, &c);
     return 1;
 }
 
@@ -719,6 +855,7 @@ static void launch(struct cio_op *op, struct flight *f)
     if (at.part == 0)
         head = (struct cio_head *)((char *)l->board + u->at);
     move_next(l, parts, &sum);
+    u->flying++;
     *f = (struct flight){.serial = ++l->launched, .unit = u, .answer = sum.data};
     *head = (struct cio_head){.magic = CIO_HEAD_MAGIC,
                               .error = u->error,
@@ -750,12 +887,20 @@ static void note_reply(struct cio_op *op, const struct flight *f)
     }
 }
 
+static int is_launched(const struct cio_leader *l, const struct cio_unit *u)
+{
+    return u < &cio_board_units(l->board)[l->next.unit];
+}
+
 static void land(struct cio_op *op, struct flight *f)
 {
-    int64_t *confirmed = &op->leader->confirmed[f->unit->t % op->rounds.naggr];
+    struct cio_leader *l = op->leader;
+    int64_t *confirmed = &l->confirmed[f->unit->t % op->rounds.naggr];
 
     if (!op->req.write)
         note_reply(op, f);
+    if (--f->unit->flying == 0 && l->followed && is_launched(l, f->unit))
+        note_landed(op, f->unit);
     *confirmed = cio_max64(*confirmed, f->confirms);
     f->serial = 0;
 }
@@ -813,10 +958,13 @@ static void begin_flights(struct cio_op *op)
 
     for (int64_t i = 0; i < l->board->nunits; i++)
         bytes += cio_board_units(l->board)[i].bytes;
-    l->burst = l->nflights > IN_FLIGHT && bytes <= BURST;
+    l->burst = op->aggr != NULL && bytes <= BURST;
     l->step = STEP_FLY;
     l->next = (struct next){0};
     l->since = cio_now();
+    l->followed = may_follow(op);
+    if (l->followed)
+        begin_following(op);
 }
 
 /* ---- what follows what ---- */
@@ -838,11 +986,23 @@ static void end_window(struct cio_op *op)
         expect_lists(op, 0);
 }
 
+/* Those who follow have been told, or are served as they come: only my own part is left. */
+static void copy_own(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+
+    l->step = STEP_COPY;
+    l->out = copy_word(op, CIO_CTL_COPY, op->doubtful);
+    cio_member_handle(op, &l->out, &l->in[0]);
+}
+
 static void after_flights(struct cio_op *op)
 {
     op->stats.time[CIO_TIME_EXCHANGE] += cio_now() - op->leader->since;
     if (op->req.write)
         end_window(op);
+    else if (op->leader->followed)
+        copy_own(op);
     else
         begin_copy(op);
 }
@@ -915,8 +1075,9 @@ static int is_waiting(const struct cio_op *op)
 }
 
 /*
- * The window is the last one, and all of it is on its way: nobody waits for anything more of mine.
- * In an earlier one others might wait for what I have yet to send, and I, through them, for myself.
+ * The window is the last one, and all of it is on its way: nobody waits for anything more of mine,
+ * unless members follow. In an earlier one others might wait for what I have yet to send, and I,
+ * through them, for myself.
  */
 int cio_leader_is_patient(const struct cio_op *op)
 {
@@ -924,7 +1085,7 @@ int cio_leader_is_patient(const struct cio_op *op)
 
     switch (l->step) {
     case STEP_FLY:
-        return l->end >= op->rounds.units && all_launched(l);
+        return l->end >= op->rounds.units && all_launched(l) && !l->followed;
     case STEP_BITS:
     case STEP_DONES:
     case STEP_FINAL:
@@ -1020,9 +1181,9 @@ int cio_leader_progress(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
-    if (l->step == STEP_FLY && fly(op))
+    if (l->step == STEP_FLY && (fly(op) || serve_followers(op)))
         return 1;
-    if (l->step == STEP_COPY && move_streams(op))
+    if (l->step == STEP_COPY && (l->followed ? serve_followers(op) : move_streams(op)))
         return 1;
     if (is_waiting(op))
         return 0;
@@ -1048,6 +1209,7 @@ void cio_leader_finish(struct cio_op *op)
         return;
     cio_op_free(op, l->stream, l->stream_size);
     cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
+    free(l->follower);
     free(l->near);
     free(l->confirmed);
     free(l->sent);

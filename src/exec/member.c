@@ -127,12 +127,32 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
 
 static void begin_alone(struct cio_op *op);
 
+/* Takes its part of a read from the board, if all of it is there: it is then through. */
+static int take_landed(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+    uint32_t landed = __atomic_load_n(&m->describer.area.desc->landed, __ATOMIC_ACQUIRE);
+
+    if (landed == CIO_LANDED_NOT)
+        return 0;
+    m->step = CIO_MEMBER_WAIT;
+    m->in.kind = CIO_CTL_COPY;
+    m->in.doubtful = landed == CIO_LANDED_SOME;
+    cio_member_handle(op, &m->in, &m->out);
+    cio_board_answer(op, &m->out);
+    return 1;
+}
+
 static int obey_note(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
 
     if (!cio_board_hear(op, &m->in))
         return 0;
+    if (m->in.kind == CIO_CTL_FOLLOW) {
+        m->step = CIO_MEMBER_FOLLOW;
+        return 1;
+    }
     if (m->in.kind == CIO_CTL_ALONE) {
         begin_alone(op);
         return 1;
@@ -329,13 +349,20 @@ int cio_member_progress(struct cio_op *op)
 {
     if (op->member.step == CIO_MEMBER_DONE)
         return 0;
-    return op->member.alone ? progress_alone(op) : obey_note(op);
+    if (op->member.alone)
+        return progress_alone(op);
+    return op->member.step == CIO_MEMBER_FOLLOW ? take_landed(op) : obey_note(op);
 }
 
 void cio_member_needs(struct cio_op *op, struct cio_needs *needs)
 {
     struct cio_member *m = &op->member;
 
+    if (m->step == CIO_MEMBER_FOLLOW) {
+        needs->word = &m->describer.area.desc->landed;
+        needs->seen = CIO_LANDED_NOT;
+        return;
+    }
     if (!m->alone) {
         needs->word = &m->board->told;
         needs->seen = op->env.segment->told;

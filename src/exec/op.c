@@ -26,8 +26,17 @@
 #define LONG_NAP 400
 #define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
+/*
+ * The naps in parts of what a round is known to take, if they are then longer, where ranks share
+ * cores and may return early: a look costs the more the more ranks there are, and all of those who
+ * are through, or begin with something else, would wait for it.
+ */
+#define FIRST_PART 64
+#define LONGEST_PART 8
+#define SLOW_NAP 8000 /* but no more than this */
+
 /* The words of the reduction. */
-enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE };
+enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE };
 enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES };
 
 double cio_now(void)
@@ -101,6 +110,15 @@ void cio_op_note_data(struct cio_op *op, int dest, int64_t bytes)
         cio_count_add(&op->stats, CIO_COUNT_INTER_DATA, bytes);
 }
 
+/* What a request that touches so many positions takes of a member's budget, at most. */
+static int64_t charge(const struct cio_op *op, int64_t touches)
+{
+    int64_t pieces = op->stats.count[CIO_COUNT_PIECES] + touches;
+    int64_t lists = touches + pieces / CIO_LIST_PIECES + op->req.bytes / cio_op_message_data(op);
+
+    return op->req.bytes + pieces * CIO_PIECE_CHARGE + lists * CIO_LIST_CHARGE;
+}
+
 /* The file range that this rank touches, as the reduction wants it. */
 static void describe_range(struct cio_op *op)
 {
@@ -126,6 +144,7 @@ static void describe_range(struct cio_op *op)
     op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
     op->mine.sum[SUM_TOUCHES] = cio_schedule_touches(op, op->mine.sum[SUM_SPANS]);
+    op->mine.min[MIN_MINUS_CHARGE] = -charge(op, op->mine.sum[SUM_TOUCHES]);
 }
 
 /* Whether the call is left to others, for a reason that all ranks see. */
@@ -287,7 +306,8 @@ static void begin(struct cio_op *op)
 {
     struct cio_prospect prospect = {
         .touches = op->all.sum[SUM_TOUCHES],
-        .stripe_ns = op->all.min[MIN_MINUS_PACE] < 0 ? -op->all.min[MIN_MINUS_PACE] : 0};
+        .stripe_ns = op->all.min[MIN_MINUS_PACE] < 0 ? -op->all.min[MIN_MINUS_PACE] : 0,
+        .charge = -op->all.min[MIN_MINUS_CHARGE]};
 
     choose_sharing(op);
     op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
@@ -382,6 +402,17 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
             cio_comm_poll(op->env.comm);
 }
 
+/* Microseconds of the naps of an aggregator whose file access is under way, which wakes it. */
+static int64_t file_nap(const struct cio_op *op, int idle)
+{
+    int64_t round = 0;
+
+    if (op->env.pace != NULL && op->set.crowded && op->set.early)
+        round = op->env.pace->ns[op->req.write] / 1000;
+    return cio_min64(cio_max64(SHORT_NAP, round / FIRST_PART) * idle,
+                     cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP)));
+}
+
 /*
  * An aggregator must react to whatever comes first: a message, the end of a file access or a
  * member's answer. MPI wakes nobody for the latter two, so it looks again and again, and naps in
@@ -390,7 +421,7 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
 static void await_anything(struct cio_op *op, const struct cio_needs *needs, int *idle)
 {
     const struct cio_node_memory *port = &op->env.nodemem;
-    int longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP;
+    int64_t longest = needs->word != NULL && op->leader != NULL ? MEMBERS_NAP : LONG_NAP, nap;
     const uint32_t none = 0, *word = needs->word != NULL ? needs->word : &none;
     uint32_t seen = needs->word != NULL ? needs->seen : none;
     int usec = 0;
@@ -400,13 +431,14 @@ static void await_anything(struct cio_op *op, const struct cio_needs *needs, int
         return;
     }
     ++*idle;
+    nap = cio_min64(SHORT_NAP * (int64_t)*idle, longest);
     if (cio_aggr_transfers(op)) {
-        longest = LONG_NAP;
+        nap = file_nap(op, *idle);
         word = needs->file_word != NULL ? needs->file_word : word;
         seen = needs->file_word != NULL ? needs->file_seen : seen;
     }
     if (op->set.crowded || *idle > LOOKS_AT_ALL)
-        usec = (int)cio_min64(SHORT_NAP * (int64_t)*idle, longest);
+        usec = (int)nap;
     port->ops->wait(port->self, word, seen, usec);
 }
 

@@ -12,22 +12,14 @@
 
 #include "port/comm_common.h"
 
-static int leader_index(const struct cio_op *op)
-{
-    return op->env.team->my_leader;
-}
-
-/* Child i of this leader, or -1. */
 static int child(const struct cio_op *op, int i)
 {
-    int index = leader_index(op) * CIO_REDUCE_CHILDREN + 1 + i;
-
-    return index < op->env.team->nleaders ? op->env.team->leader[index] : -1;
+    return cio_team_child(op->env.team, i);
 }
 
 static int parent(const struct cio_op *op)
 {
-    return op->env.team->leader[(leader_index(op) - 1) / CIO_REDUCE_CHILDREN];
+    return cio_team_parent(op->env.team);
 }
 
 static struct cio_board *board_of(const struct cio_op *op)
@@ -42,7 +34,7 @@ static void start_leader(struct cio_op *op)
     r->step = CIO_REDUCE_GATHER;
     if (op->env.team->group_size > 1)
         cio_board_expect(op);
-    for (int i = 0; i < CIO_REDUCE_CHILDREN && child(op, i) >= 0; i++)
+    for (int i = 0; i < CIO_TEAM_CHILDREN && child(op, i) >= 0; i++)
         cio_op_recv(op, &r->words[i], sizeof(r->words[i]), child(op, i), CIO_TAG_REDUCE,
                     &r->req[i]);
 }
@@ -82,10 +74,10 @@ static void gather(struct cio_op *op)
     op->all = op->mine;
     for (int i = 1; i < op->env.team->group_size; i++)
         cio_reduction_join(&op->all, &board_of(op)->desc[i].words);
-    for (int i = 0; i < CIO_REDUCE_CHILDREN && child(op, i) >= 0; i++)
+    for (int i = 0; i < CIO_TEAM_CHILDREN && child(op, i) >= 0; i++)
         cio_reduction_join(&op->all, &r->words[i]);
     r->step = CIO_REDUCE_PARENT;
-    if (leader_index(op) == 0)
+    if (op->env.team->my_leader == 0)
         return;
     r->words[0] = op->all;
     cio_op_send(op, &r->words[0], sizeof(r->words[0]), parent(op), CIO_TAG_REDUCE, &r->req[0]);
@@ -98,7 +90,7 @@ static void spread(struct cio_op *op)
     struct cio_ctl ctl = {.kind = CIO_CTL_REDUCED};
 
     r->step = CIO_REDUCE_SPREAD;
-    for (int i = 0; i < CIO_REDUCE_CHILDREN && child(op, i) >= 0; i++)
+    for (int i = 0; i < CIO_TEAM_CHILDREN && child(op, i) >= 0; i++)
         cio_op_send(op, &op->all, sizeof(op->all), child(op, i), CIO_TAG_REDUCED, &r->req[i]);
     if (op->env.team->group_size == 1)
         return;
@@ -109,7 +101,7 @@ static void spread(struct cio_op *op)
 /* A message of the tree that failed: this rank goes on with what it has, and fails. */
 static void note_errors(struct cio_op *op)
 {
-    for (int i = 0; i < CIO_REDUCE_CHILDREN; i++)
+    for (int i = 0; i < CIO_TEAM_CHILDREN; i++)
         if (op->reduce.req[i].state == CIO_REQ_DONE && op->reduce.req[i].error != 0)
             cio_op_fail(op, op->reduce.req[i].error);
 }
@@ -127,7 +119,7 @@ static int hear(struct cio_op *op)
 int cio_reduce_progress(struct cio_op *op)
 {
     struct cio_reduce *r = &op->reduce;
-    int busy = cio_reqs_busy(r->req, CIO_REDUCE_CHILDREN);
+    int busy = cio_reqs_busy(r->req, CIO_TEAM_CHILDREN);
 
     switch (r->step) {
     case CIO_REDUCE_PORT:
@@ -165,6 +157,6 @@ void cio_reduce_needs(struct cio_op *op, struct cio_needs *needs)
         if (needs->seen == op->env.segment->arrived)
             needs->word = NULL;
     } else {
-        cio_needs_add(needs, r->req, CIO_REDUCE_CHILDREN);
+        cio_needs_add(needs, r->req, CIO_TEAM_CHILDREN);
     }
 }

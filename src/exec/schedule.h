@@ -11,6 +11,7 @@ enum cio_why {
     CIO_WHY_FEW,
     CIO_WHY_MANY,
     CIO_WHY_LATE,
+    CIO_WHY_SOON,
     CIO_WHY_COST,
     CIO_WHY_NO_GAIN,
     CIO_WHY_MEMORY,
@@ -21,6 +22,7 @@ enum cio_why {
 struct cio_prospect {
     int64_t touches;   /* pairs of a rank and a position it touches, about */
     int64_t stripe_ns; /* what a position took in earlier operations; 0: not known */
+    int64_t charge;    /* what any rank's request takes of its budget for a window, at most */
 };
 
 /* What must be there before the ranks agree to begin: 0 or -ENOMEM. By offset needs nothing. */

@@ -44,6 +44,7 @@ static const char *const time_name[CIO_TIMES] = {
     [CIO_TIME_EXCHANGE] = "inter_data",
     [CIO_TIME_PLACE] = "inter_merge",
     [CIO_TIME_FILE] = "file",
+    [CIO_TIME_SERVING] = "serving",
     [CIO_TIME_RESPONSE] = "response",
     [CIO_TIME_TOTAL] = "total",
 };
@@ -76,8 +77,17 @@ static void put_text(struct out *o, const char *s)
     }
 }
 
-static void put_schedule(struct out *o, const struct cio_stats *s)
+double cio_stats_achieved(const struct cio_report *r, const struct cio_stats *sum)
 {
+    double serving = sum->time[CIO_TIME_SERVING];
+
+    return serving > 0 ? r->response_mean * (double)sum->count[CIO_COUNT_ROUNDS] / serving : -1;
+}
+
+static void put_schedule(struct out *o, const struct cio_report *r, const struct cio_stats *s)
+{
+    double achieved = cio_stats_achieved(r, s);
+
     if (s->schedule_why == NULL)
         return;
     put(o, ", \"schedule\": {\"order\": \"%s\", \"why\": \"%s\"", cio_schedule_name(s->schedule),
@@ -85,6 +95,8 @@ static void put_schedule(struct out *o, const struct cio_stats *s)
     if (s->predicted >= 0)
         put(o, ", \"predicted_by_offset\": %.3f, \"predicted\": %.3f", s->predicted_offset,
             s->predicted);
+    if (achieved >= 0)
+        put(o, ", \"achieved\": %.3f", achieved);
     put(o, "}");
 }
 
@@ -114,7 +126,7 @@ int cio_stats_json(const struct cio_report *r, const struct cio_stats *sum,
         put(&o, "%s\"%s\": %.6f", i > 0 ? ", " : "", time_name[i], most->time[i]);
     put(&o, "}, \"response\": {\"min\": %.6f, \"mean\": %.6f, \"max\": %.6f}", r->response_min,
         r->response_mean, most->time[CIO_TIME_RESPONSE]);
-    put_schedule(&o, sum);
+    put_schedule(&o, r, sum);
     put(&o, "}");
     return (int)o.used;
 }

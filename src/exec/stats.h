@@ -52,6 +52,7 @@ enum cio_time {
     CIO_TIME_EXCHANGE,  /* data: a leader's messages, with their lists, on their way, */
     CIO_TIME_PLACE,     /* merge: decoding lists and laying data in place at aggregators */
     CIO_TIME_FILE,      /* file access */
+    CIO_TIME_SERVING,   /* from an aggregator's first round to the end of its last */
     CIO_TIME_RESPONSE,  /* until the rank could return */
     CIO_TIME_TOTAL,
     CIO_TIMES
@@ -90,6 +91,13 @@ struct cio_report {
     int64_t unit;
     double response_min, response_mean; /* of all ranks, in seconds; the longest is in `most` */
 };
+
+/*
+ * Mean response of ranks in rounds, as `predicted` is: in what aggregators took for a round, in the
+ * mean of all rounds. It counts from the beginning of the call, and whoever had to stay to its end.
+ * -1, if there were no rounds.
+ */
+double cio_stats_achieved(const struct cio_report *report, const struct cio_stats *sum);
 
 /*
  * One line of JSON, without the newline, into `line`; returns what snprintf would. `sum` and `most`

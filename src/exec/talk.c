@@ -27,6 +27,16 @@ int64_t cio_op_budget(const struct cio_op *op)
     return clamp_budget(op->set.memory_limit / op->env.team->group_size);
 }
 
+int64_t cio_op_least_budget(const struct cio_op *op)
+{
+    const struct cio_team *team = op->env.team;
+    int most = 1;
+
+    for (int i = 0; !op->env.segment->shared && i < team->nleaders; i++)
+        most = team->followers[i] > most ? team->followers[i] : most;
+    return clamp_budget(op->set.memory_limit / most);
+}
+
 static void leave(const struct cio_node_memory *port, struct cio_nodemem *mem)
 {
     if (mem->base == NULL)

@@ -44,6 +44,24 @@ static inline int cio_team_leads(const struct cio_team *team)
     return team->my_member == 0;
 }
 
+/*
+ * A tree of leaders, in which words travel from all of them to leader 0, or from it to all. For a
+ * leader: the rank of the one above it (unless it is leader 0), and of child i, or -1.
+ */
+#define CIO_TEAM_CHILDREN 4
+
+static inline int cio_team_parent(const struct cio_team *team)
+{
+    return team->leader[(team->my_leader - 1) / CIO_TEAM_CHILDREN];
+}
+
+static inline int cio_team_child(const struct cio_team *team, int i)
+{
+    int index = team->my_leader * CIO_TEAM_CHILDREN + 1 + i;
+
+    return index < team->nleaders ? team->leader[index] : -1;
+}
+
 /* The leader, by index, whose group a rank is in. */
 int cio_team_leader_of(const struct cio_team *team, int rank);
 

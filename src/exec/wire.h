@@ -13,9 +13,10 @@
  *
  * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
  *
- *   leader -> aggr.    CIO_TAG_PATTERN  who of the group touches what (also: a member to its
- * leader) aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back aggr.
- * -> leader    CIO_TAG_ORDER    decision, coded order (also: a leader to its members)
+ *   leader -> aggr.    CIO_TAG_PATTERN  who of the group touches what (also: member to leader)
+ *   aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back
+ *   aggr. -> aggr. 0   CIO_TAG_ANSWER   decision, coded order
+ *   aggr. 0 -> leader  CIO_TAG_ORDER    all answers, down the tree of leaders, and to members
  */
 #ifndef CIO_EXEC_WIRE_H
 #define CIO_EXEC_WIRE_H
@@ -35,6 +36,7 @@ enum cio_tag {
     CIO_TAG_PATTERN,
     CIO_TAG_REPORT,
     CIO_TAG_PLAN,
+    CIO_TAG_ANSWER,
     CIO_TAG_ORDER
 };
 
@@ -52,6 +54,7 @@ enum cio_ctl_kind {
     CIO_CTL_MERGED, /* up */
     CIO_CTL_COPY,   /* down: the window ends with unit place.t: copy in (write) or out (read); */
                     /* the answer is READY for the next one */
+    CIO_CTL_FOLLOW, /* down: COPY of a read, to be done when your part of the window has landed */
     CIO_CTL_ALONE,  /* down: do it again from where the window began, by messages */
     CIO_CTL_REDUCED, /* down: what the reduction has yielded; no answer */
     CIO_CTL_ORDER,   /* down: the orders of aggregators are on the board; no answer */

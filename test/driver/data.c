@@ -132,6 +132,15 @@ static void view_blocks(int r, struct view *v)
     v->disp = (MPI_Offset)(parts - 1 - r) * (5 * CALL_BYTES + 111);
 }
 
+/* The same without a displacement: one block that does not begin where its type does. */
+static void view_shifted(int r, struct view *v)
+{
+    int length = 5 * CALL_BYTES;
+    MPI_Aint at = (MPI_Aint)r * (5 * CALL_BYTES + 111) + 77;
+
+    MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &v->filetype);
+}
+
 static const struct {
     const char *name;
     void (*make)(int r, struct view *v);
@@ -140,7 +149,8 @@ static const struct {
              {"fortran", view_fortran, 1},     {"vector", view_vector, 1},
              {"indexed", view_indexed, 1},     {"hole", view_hole, 0},
              {"sparse", view_sparse, 0},       {"large_etype", view_large_etype, 1},
-             {"odd_etype", view_odd_etype, 1}, {"blocks", view_blocks, 0}};
+             {"odd_etype", view_odd_etype, 1}, {"blocks", view_blocks, 0},
+             {"shifted", view_shifted, 0}};
 
 static void make_view(int which, int r, struct view *v)
 {

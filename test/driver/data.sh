@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The same collective calls under ours and stock: what they print and leave must be equal. Sourced by run.
 
-# Which cases of data.c: one of 11 (no divisor of its loops), others each time.
+# Which cases of data.c: one of 11 (it has no divisor in common with the inner loops), others each time.
 turn=0
 next_part() {
     [ -z "$full" ] || { part=0/1; return; }
@@ -34,12 +34,14 @@ cb_buffer_size 65536
 romio_tam_transport $2" eof "$file"
 }
 
-# Every order was taken by some call.
+# Every order was taken by some call; and where a response was predicted, what was achieved is told.
 orders_told() {
     local order
     for order in offset mdf lw-mdf gw-mdf first-finish; do
         grep -q "\"schedule\": {\"order\": \"$order\"" "$scratch/orders" || { echo "never: $order"; return 1; }
     done
+    grep '"predicted": ' "$scratch/orders" >"$scratch/predicted" || { echo 'nothing is predicted'; return 1; }
+    ! grep -v '"achieved": [0-9]' "$scratch/predicted"
 }
 
 test_data() {

@@ -98,6 +98,34 @@ static int tells(const struct world *w, const char *text)
     return n == (int)strlen(line) && strstr(line, text) != NULL;
 }
 
+/* 2 s for 4 rounds of all aggregators: half a second each; ranks took 1.25 s in the mean. */
+static void check_achieved(void)
+{
+    struct cio_report report = {
+        .file = "", .call = "", .hint = "", .transport = "", .response_mean = 1.25};
+    struct cio_stats sum = {.schedule_why = "so", .predicted_offset = 4, .predicted = 2};
+    char line[8192];
+
+    CHECK(cio_stats_achieved(&report, &sum) < 0);
+    cio_stats_json(&report, &sum, &sum, line, sizeof(line));
+    CHECK(strstr(line, "achieved") == NULL);
+    sum.count[CIO_COUNT_ROUNDS] = 4;
+    sum.time[CIO_TIME_SERVING] = 2;
+    cio_stats_json(&report, &sum, &sum, line, sizeof(line));
+    CHECK(strstr(line, "\"schedule\": {\"order\": \"offset\", \"why\": \"so\", "
+                       "\"predicted_by_offset\": 4.000, \"predicted\": 2.000, "
+                       "\"achieved\": 2.500}") != NULL);
+    CHECK(strstr(line, "\"serving\": 2.000000") != NULL);
+}
+
+/* Only the aggregator serves. */
+static void check_serving(const struct world *w)
+{
+    for (int r = 0; r < RANKS; r++)
+        CHECK((w->stats[r].time[CIO_TIME_SERVING] > 0) ==
+              (w->stats[r].count[CIO_COUNT_ROUNDS] > 0));
+}
+
 int main(void)
 {
     int node_of[RANKS] = {0, 0, 1, 1};
@@ -108,7 +136,9 @@ int main(void)
     for (int write = 1; write >= 0; write--) {
         CHECK(run(&w, write) == 0);
         check_counts(&w);
+        check_serving(&w);
     }
+    check_achieved();
     CHECK(tells(&w, "{\"file\": \"a\\\"b\\u000a\", \"call\": \"iread\", "));
     CHECK(tells(&w, "\"groups_per_node\": 3, "));
     CHECK(tells(&w, "\"transport\": \"shm\", \"hint\": \"automatic\", \"chosen\": \"tam\", "
