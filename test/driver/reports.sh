@@ -70,6 +70,13 @@ cb_buffer_size 16384" choices "$file" >"$scratch/o" || { cat "$scratch/o"; retur
     chose view tamio_groups_per_node "$2" && chose view tamio_transport "$3" && chose view tamio_round 4096
 }
 
+# 16 ranks on one node with 144 MiB.
+groups_follow_volume() {
+    launch ours 16 '' volume "$file" >"$scratch/o" || { cat "$scratch/o"; return 1; }
+    [ "$(grep -E '^(view|small|large|again) ' "$scratch/o" | tr '\n' ' ')" = 'view 1 small 1 large 2 again 2 ' ] ||
+        { cat "$scratch/o"; return 1; }
+}
+
 # Nothing can be made in /dev/shm: messages instead, and rank 0 says so if shared memory was asked for by name.
 no_shared_memory() { # TRANSPORT NOTICES
     need_root || return
@@ -91,6 +98,7 @@ test_reports() {
     test_case choices.told choices_are_told
     test_case choices.groups choices_follow_hints 3 3 shm
     test_case choices.alone choices_follow_hints 99 4 none
+    test_case choices.volume groups_follow_volume
     test_case transport.shm no_shared_memory shm 1
     test_case transport.auto no_shared_memory auto 0
 }
