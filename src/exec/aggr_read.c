@@ -51,7 +51,7 @@ static int mark_asks(struct cio_op *op, struct cio_serving *s)
         const char *coded = a->coded;
 
         for (int64_t i = 0; rc == 0 && a->loading && i < a->lists; i++) {
-            rc = cio_round_take(&s->round, coded, a->part[i].coded, NULL, a->part[i].data);
+            rc = cio_round_take(&s->round, coded, a->part[i].coded, NULL, a->part[i].data, 0);
             coded += a->part[i].coded;
         }
     }

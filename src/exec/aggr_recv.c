@@ -131,15 +131,12 @@ static int find_content(const struct cio_op *op, const struct cio_head *h, int64
 static int take_lists(struct cio_op *op, struct cio_round *r, const struct cio_head *h,
                       const struct cio_content *c)
 {
+    int64_t least = h->near ? cio_aggr_direct(op) : 0;
     const char *coded = c->coded, *data = c->data;
     int rc = 0;
 
     for (int64_t i = 0; rc == 0 && i < h->lists; i++) {
-        if (h->near)
-            rc = cio_round_refer(r, coded, c->part[i].coded, data, c->part[i].data,
-                                 cio_aggr_direct(op));
-        else
-            rc = cio_round_take(r, coded, c->part[i].coded, data, c->part[i].data);
+        rc = cio_round_take(r, coded, c->part[i].coded, data, c->part[i].data, least);
         coded += c->part[i].coded;
         data += c->part[i].data;
     }

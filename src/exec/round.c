@@ -136,7 +136,7 @@ static void mark(struct cio_round *r, const cio_extent *e, int n)
 }
 
 int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const char *data,
-                   int64_t bytes)
+                   int64_t bytes, int64_t least)
 {
     cio_extent e[BATCH];
     struct cio_decoder d;
@@ -145,25 +145,13 @@ int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const c
     if (rc != 0)
         return rc;
     while ((n = cio_decode_some(&d, e, BATCH)) > 0) {
-        if (data != NULL)
+        if (data == NULL)
+            mark(r, e, n);
+        else if (least == 0)
             lay(r, e, n, &data);
         else
-            mark(r, e, n);
+            refer(r, e, n, &data, least);
     }
-    return n;
-}
-
-int cio_round_refer(struct cio_round *r, const char *coded, int64_t size, const char *data,
-                    int64_t bytes, int64_t least)
-{
-    cio_extent e[BATCH];
-    struct cio_decoder d;
-    int n, rc = begin(r, coded, size, bytes, &d);
-
-    if (rc != 0)
-        return rc;
-    while ((n = cio_decode_some(&d, e, BATCH)) > 0)
-        refer(r, e, n, &data, least);
     return n;
 }
 

@@ -66,16 +66,12 @@ void cio_round_begin(struct cio_round *r, int64_t off, int64_t len);
 /*
  * Marks the coded segments as covered and, with data, lays it there. `bytes` is what the segments
  * must add up to. -EBADMSG; nothing outside the round is ever touched.
+ *
+ * Segments of at least `least` bytes, unless that is 0, which nothing has covered, are left where
+ * they are: there they must stay until the round has been written.
  */
 int cio_round_take(struct cio_round *r, const char *coded, int64_t size, const char *data,
-                   int64_t bytes);
-
-/*
- * The same, but segments of at least `least` bytes, which nothing has covered, are left where they
- * are: there they must stay until the round has been written.
- */
-int cio_round_refer(struct cio_round *r, const char *coded, int64_t size, const char *data,
-                    int64_t bytes, int64_t least);
+                   int64_t bytes, int64_t least);
 
 /* Collects the bytes of coded segments, which must add up to `bytes`. -EBADMSG. */
 int cio_round_give(const struct cio_round *r, const char *coded, int64_t size, char *data,
