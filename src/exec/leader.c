@@ -103,6 +103,7 @@ struct cio_leader {
     int used;  /* of these, so many at most have been */
     int burst; /* the window is sent at once */
     int64_t launched;
+    int aloft;                 /* messages in flight */
     int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
     char *near;                /* per aggregator: it sees my board */
     struct next next;
@@ -113,13 +114,16 @@ struct cio_leader {
     double since;
 };
 
-static int most_in_flight(const struct cio_op *op)
+static int few_in_flight(const struct cio_op *op)
 {
     int64_t few = op->set.early ? (int64_t)IN_FLIGHT_EACH * op->env.team->naggr : 0;
 
-    if (op->env.team->my_aggr >= 0)
-        return ALL_IN_FLIGHT;
     return (int)cio_min64(cio_max64(IN_FLIGHT, few), ALL_IN_FLIGHT);
+}
+
+static int most_in_flight(const struct cio_op *op)
+{
+    return op->env.team->my_aggr >= 0 ? ALL_IN_FLIGHT : few_in_flight(op);
 }
 
 int cio_leader_create(struct cio_op *op)
@@ -856,6 +860,7 @@ static void launch(struct cio_op *op, struct flight *f)
         head = (struct cio_head *)((char *)l->board + u->at);
     move_next(l, parts, &sum);
     u->flying++;
+    l->aloft++;
     *f = (struct flight){.serial = ++l->launched, .unit = u, .answer = sum.data};
     *head = (struct cio_head){.magic = CIO_HEAD_MAGIC,
                               .error = u->error,
@@ -903,6 +908,7 @@ static void land(struct cio_op *op, struct flight *f)
         note_landed(op, f->unit);
     *confirmed = cio_max64(*confirmed, f->confirms);
     f->serial = 0;
+    op->leader->aloft--;
 }
 
 static int all_launched(const struct cio_leader *l)
@@ -918,7 +924,9 @@ static int may_launch(struct cio_op *op)
     if (all_launched(l))
         return 0;
     int64_t a = cio_board_units(l->board)[l->next.unit].t % op->rounds.naggr;
-    return !op->req.write || l->burst || l->sent[a] - l->confirmed[a] < CREDIT;
+    if (l->burst)
+        return 1;
+    return op->req.write ? l->sent[a] - l->confirmed[a] < CREDIT : l->aloft < few_in_flight(op);
 }
 
 /* Keeps messages in flight until all of the window's have been sent, and (read) answered. */
