@@ -101,7 +101,7 @@ static int load_directly(struct cio_op *op, struct cio_serving *s)
     if (rc != 0)
         return 0;
     for (int l = 0; l < op->aggr->nleaders; l++)
-        s->ask[l].direct = s->ask[l].loading;
+        s->ask[l].direct |= s->ask[l].loading;
     cio_round_read_aimed(op, &s->round);
     return 1;
 }
