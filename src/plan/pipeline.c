@@ -30,10 +30,16 @@ static int64_t round_bytes(const struct cio_pipeline_spec *s)
     return s->unit + cio_pipeline_bits(s->unit, s->write);
 }
 
+static int64_t in_words(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
 static void add_up(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
 {
-    p->slot = (p->message + s->overhead + 63) / 64 * 64;
-    p->receive = s->write ? p->slot : (s->request + 63) / 64 * 64;
+    p->slot = in_words(p->message + s->overhead);
+    if (s->write)
+        p->receive = p->slot;
     p->bytes = p->depth * round_bytes(s) + p->slots * p->receive + p->replies * p->slot + p->spare;
 }
 
@@ -49,6 +55,8 @@ static int shrink(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
     while (!fits(s, p)) {
         if (p->slots > SLOTS_LEAST)
             p->slots--;
+        else if (!s->write && p->receive > in_words(s->overhead))
+            p->receive = in_words(s->overhead);
         else if (s->message == 0 && p->message > MESSAGE_LEAST)
             p->message = cio_max64(p->message / 2, MESSAGE_LEAST);
         else if (p->spare > SPARE_LEAST)
@@ -71,6 +79,7 @@ static void begin(const struct cio_pipeline_spec *s, struct cio_pipeline *p)
     p->message = cio_min64(p->message, s->unit);
     p->slots = (int)cio_min64(s->leaders, CIO_SLOTS_MAX);
     p->replies = s->write ? 0 : (int)cio_min64(s->leaders, CIO_REPLIES_MAX);
+    p->receive = in_words(s->request);
     p->spare = s->write ? cio_min64(s->unit, SPARE) : 0;
 }
 

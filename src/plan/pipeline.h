@@ -26,7 +26,7 @@ struct cio_pipeline_spec {
     int depth;        /* rounds at once; 0: as many as fit */
     int64_t message;  /* most data in one message; 0: a good choice */
     int64_t overhead; /* bytes of a message besides its data, at most */
-    int64_t request;  /* bytes of a message without data (read), at most */
+    int64_t request;  /* bytes of a message without data (read), if there is room; else overhead */
     int leaders;      /* that send messages */
     int write;
 };

@@ -28,7 +28,8 @@ static int64_t total(const struct cio_pipeline *p, int64_t unit, int write)
 {
     int64_t bits = (unit + 63) / 64 * 8, message = (p->message + OVERHEAD + 63) / 64 * 64;
 
-    return p->depth * (unit + (write ? bits : 2 * bits)) + p->slots * (write ? message : REQUEST) +
+    CHECK(p->receive == (write ? message : REQUEST) || (!write && p->receive == 23616));
+    return p->depth * (unit + (write ? bits : 2 * bits)) + p->slots * p->receive +
            p->replies * message + p->spare;
 }
 
@@ -73,6 +74,7 @@ static void rounds_have_slots(void)
         }
     CHECK(plan(16 * MIB, MIB, 1, 4, 1).slots == 4);
     CHECK(plan(240 << 10, 64 << 10, 0, 1, 1).depth == 2); /* less to read before writing */
+    CHECK(plan(240 << 10, 64 << 10, 0, 4, 0).depth == 2); /* smaller requests */
 }
 
 static void small_buffers_still_work(void)
