@@ -49,7 +49,11 @@ tamio_exec_sources =                  \
     %D%/exec/describe.c               \
     %D%/exec/describe.h               \
     %D%/exec/internal.h               \
+    %D%/exec/lead.h                   \
     %D%/exec/leader.c                 \
+    %D%/exec/leader_fly.c             \
+    %D%/exec/leader_follow.c          \
+    %D%/exec/leader_window.c          \
     %D%/exec/member.c                 \
     %D%/exec/op.c                     \
     %D%/exec/op.h                     \
