@@ -83,7 +83,8 @@ int cio_aggr_create(struct cio_op *op)
     g->bits_expected = g->nleaders;
     g->done_req = calloc((size_t)g->nleaders, sizeof(*g->done_req));
     g->taken = calloc((size_t)g->nleaders, sizeof(*g->taken));
-    if (g->done_req == NULL || g->taken == NULL)
+    g->grant = calloc((size_t)g->nleaders, sizeof(*g->grant));
+    if (g->done_req == NULL || g->taken == NULL || g->grant == NULL)
         return -ENOMEM;
     int rc = make_buffers(op, g);
     return rc == 0 ? cio_aggr_reserve(op, CIO_SMALL_SLICE) : rc;
@@ -157,14 +158,24 @@ static int64_t next_touched(const struct cio_op *op, int64_t from)
 static void begin_position(struct cio_op *op, struct cio_serving *s, int64_t pos)
 {
     struct cio_aggr *g = op->aggr;
+    struct cio_serving **at = &g->first;
     int64_t off, len;
 
+    while (*at != NULL)
+        at = &(*at)->after;
+    *at = s;
+    s->after = NULL;
     s->state = CIO_SERVE_FILL;
     s->pos = pos;
     s->pending = 0;
     s->received = 0;
-    for (int l = 0; l < g->nleaders; l++)
-        s->pending += cio_bits_test(cio_touched_by(op, l), pos);
+    for (int l = 0; l < g->nleaders; l++) {
+        if (!cio_bits_test(cio_touched_by(op, l), pos))
+            continue;
+        s->pending++;
+        if (op->req.write && pos >= g->pipe.depth)
+            cio_aggr_note_begun(op, l, pos);
+    }
     s->firsts = s->pending;
     s->held = 0;
     memset(s->got, 0, (size_t)g->nleaders * sizeof(*s->got));
@@ -258,10 +269,7 @@ static int go_on_serving(struct cio_op *op, struct cio_serving *s)
 
 static int is_serving(const struct cio_aggr *g)
 {
-    for (int i = 0; i < g->pipe.depth; i++)
-        if (g->serving[i].state != CIO_SERVE_FREE)
-            return 1;
-    return replies_busy(g) || g->begin_pos >= 0;
+    return g->first != NULL || replies_busy(g) || g->begin_pos >= 0 || cio_aggr_granting(g);
 }
 
 static void send_dones(struct cio_op *op)
@@ -278,15 +286,29 @@ static void send_dones(struct cio_op *op)
 }
 
 /* Positions are gone through in the order in which they began, so that the first ones end first. */
+static int go_on(struct cio_op *op)
+{
+    struct cio_serving **at = &op->aggr->first;
+    int advanced = 0;
+
+    while (*at != NULL) {
+        advanced |= go_on_serving(op, *at);
+        if ((*at)->state == CIO_SERVE_FREE)
+            *at = (*at)->after;
+        else
+            at = &(*at)->after;
+    }
+    return advanced;
+}
+
 static int serve(struct cio_op *op)
 {
     struct cio_aggr *g = op->aggr;
     int advanced = begin_positions(op);
 
-    advanced |= cio_aggr_post(op);
+    advanced |= cio_aggr_post(op) | cio_aggr_grant(op);
     advanced |= cio_aggr_take(op);
-    for (int i = 0; i < g->pipe.depth; i++)
-        advanced |= go_on_serving(op, &g->serving[i]);
+    advanced |= go_on(op);
     if (advanced || is_serving(g))
         return advanced;
     send_dones(op);
@@ -350,8 +372,8 @@ static void needs_message(struct cio_aggr *g, struct cio_needs *needs)
 /* Some position has all that it was asked for, and waits for a reply buffer. */
 static int must_answer(const struct cio_aggr *g)
 {
-    for (int i = 0; i < g->pipe.depth; i++)
-        if (g->serving[i].asks > 0 && g->serving[i].firsts == 0)
+    for (const struct cio_serving *s = g->first; s != NULL; s = s->after)
+        if (s->asks > 0 && s->firsts == 0)
             return 1;
     return 0;
 }
@@ -400,6 +422,7 @@ void cio_aggr_finish(struct cio_op *op)
     cio_op_free(op, g->spare.buf, g->spare.size);
     cio_op_free(op, g->touched, g->touched_size);
     cio_op_free(op, g->bits_buf, g->bits_size * g->pipe.slots);
+    free(g->grant);
     free(g->taken);
     free(g->done_req);
     free(g);

@@ -176,10 +176,12 @@ static void drop_ask(struct cio_op *op, struct cio_serving *s, struct cio_ask *a
     s->asks--;
 }
 
-/* The data, or word that it is on the board; or nothing, after an error. */
+/* The data, or word that it is on the board; or nothing, after an error. Without a pipeline it is
+ * sent when it has been received, not when MPI has taken a copy. */
 static void send_reply(struct cio_op *op, struct cio_serving *s, struct cio_reply *r, int leader)
 {
     struct cio_ask *a = &s->ask[leader];
+    enum cio_send_mode mode = op->aggr->pipe.depth == 1 ? CIO_SEND_SYNCHRONOUS : CIO_SEND_PLAIN;
     struct cio_iov iov = {r->buf, 0};
     double t = cio_now();
 
@@ -196,8 +198,7 @@ static void send_reply(struct cio_op *op, struct cio_serving *s, struct cio_repl
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     cio_op_note_data(op, op->env.team->leader[leader], a->to == NULL ? iov.len : 0);
     drop_ask(op, s, a);
-    cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, CIO_SEND_PLAIN,
-                     &r->req);
+    cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_REPLY, mode, &r->req);
 }
 
 /* The first reply buffer that is not on its way; NULL if there is none. */
@@ -214,12 +215,9 @@ static int may_answer(const struct cio_aggr *g, const struct cio_serving *s, int
 {
     if (!s->ask[leader].ready)
         return 0;
-    for (int i = 0; i < g->pipe.depth; i++) {
-        const struct cio_serving *other = &g->serving[i];
-
-        if (other->state != CIO_SERVE_FREE && other->pos < s->pos && other->ask[leader].waiting)
+    for (const struct cio_serving *other = g->first; other != s; other = other->after)
+        if (other->ask[leader].waiting)
             return 0;
-    }
     return 1;
 }
 

@@ -59,6 +59,50 @@ static int next_leader(struct cio_op *op)
     return -1;
 }
 
+/* ---- leave to send ---- */
+
+void cio_aggr_note_begun(struct cio_op *op, int leader, int64_t pos)
+{
+    struct cio_grant *g = &op->aggr->grant[leader];
+
+    op->aggr->grants_due += g->due == g->sent;
+    g->due = pos;
+}
+
+static void send_grant(struct cio_op *op, int leader)
+{
+    struct cio_grant *g = &op->aggr->grant[leader];
+
+    g->head =
+        (struct cio_head){.magic = CIO_HEAD_MAGIC, .leader = op->env.team->my_aggr, .pos = g->due};
+    g->sent = g->due;
+    op->aggr->grants_due--;
+    cio_op_send(op, &g->head, sizeof(g->head), op->env.team->leader[leader], CIO_TAG_GRANT,
+                &g->req);
+}
+
+int cio_aggr_grant(struct cio_op *op)
+{
+    struct cio_aggr *g = op->aggr;
+    int advanced = 0;
+
+    for (int l = 0; g->grants_due > 0 && l < g->nleaders; l++)
+        if (g->grant[l].due > g->grant[l].sent && !cio_req_busy(&g->grant[l].req)) {
+            send_grant(op, l);
+            advanced = 1;
+        }
+    return advanced;
+}
+
+int cio_aggr_granting(const struct cio_aggr *g)
+{
+    int busy = g->grants_due > 0;
+
+    for (int l = 0; !busy && l < g->nleaders; l++)
+        busy = cio_req_busy(&g->grant[l].req);
+    return busy;
+}
+
 int cio_aggr_post(struct cio_op *op)
 {
     struct cio_aggr *g = op->aggr;
@@ -198,10 +242,11 @@ static void take_message(struct cio_op *op, struct cio_serving *s, struct cio_sl
 /* The position that is served with that number; NULL: its turn has not come. */
 static struct cio_serving *serving_of(struct cio_aggr *g, int64_t pos)
 {
-    for (int i = 0; i < g->pipe.depth; i++)
-        if (g->serving[i].state != CIO_SERVE_FREE && g->serving[i].pos == pos)
-            return &g->serving[i];
-    return NULL;
+    struct cio_serving *s = g->first;
+
+    while (s != NULL && s->pos < pos)
+        s = s->after;
+    return s != NULL && s->pos == pos ? s : NULL;
 }
 
 /*
@@ -222,18 +267,12 @@ static struct cio_serving *find_serving(struct cio_aggr *g, const struct cio_slo
 /* The first position that waits for something of that leader. */
 static struct cio_serving *waits_for(struct cio_op *op, int leader)
 {
-    struct cio_serving *first = NULL;
+    struct cio_serving *s = op->aggr->first;
 
-    for (int i = 0; i < op->aggr->pipe.depth; i++) {
-        struct cio_serving *s = &op->aggr->serving[i];
-
-        if (s->state == CIO_SERVE_FREE || !cio_bits_test(cio_touched_by(op, leader), s->pos) ||
-            (s->got[leader].all > 0 && s->got[leader].got == s->got[leader].all))
-            continue;
-        if (first == NULL || s->pos < first->pos)
-            first = s;
-    }
-    return first;
+    while (s != NULL && (!cio_bits_test(cio_touched_by(op, leader), s->pos) ||
+                         (s->got[leader].all > 0 && s->got[leader].got == s->got[leader].all)))
+        s = s->after;
+    return s;
 }
 
 /* A message that cannot be understood counts as the leader's last of the first position that waits

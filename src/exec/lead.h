@@ -21,8 +21,7 @@
 /* A message on its way to an aggregator, and (read) its answer. */
 struct cio_flight {
     struct cio_req send, reply;
-    int64_t serial;   /* 0: not used */
-    int64_t confirms; /* when it is sent, so many messages to its aggregator have arrived */
+    int64_t serial; /* 0: not used */
     struct cio_unit *unit;
     int64_t answer;       /* bytes that will be its answer (read) */
     int64_t ack;          /* that of a near aggregator */
@@ -33,6 +32,18 @@ struct cio_flight {
 struct cio_next {
     int64_t unit, part;
     int64_t meta, data; /* bytes of the parts before */
+};
+
+/*
+ * How far an aggregator lets the group go (write). It has a sub-buffer for each of its first
+ * positions, op->pipe.depth of them, from the start; then it tells of further ones that the group
+ * touches when it has begun with them. So no more comes to it than there is room for.
+ */
+struct cio_leave {
+    int64_t upto; /* this position may be sent, and those before */
+    int64_t last; /* that the group touches; -1: none */
+    struct cio_req req;
+    struct cio_head head; /* what is received next */
 };
 
 /* A member that takes its part of a read as soon as all of it has come. */
@@ -78,9 +89,11 @@ struct cio_leader {
     int used;  /* of these, so many at most have been */
     int burst; /* the window is sent at once */
     int64_t launched;
-    int aloft;                 /* messages in flight */
-    int64_t *sent, *confirmed; /* messages to each aggregator, and those that have arrived */
-    char *near;                /* per aggregator: it sees my board */
+    int aloft;               /* messages in flight */
+    int64_t *sent;           /* messages to each aggregator */
+    struct cio_leave *leave; /* per aggregator */
+    int restrained;          /* aggregators that have yet to give leave for the last position */
+    char *near;              /* per aggregator: it sees my board */
     struct cio_next next;
     char *stream; /* one member's bytes, without shared memory */
     int64_t stream_size;
@@ -134,7 +147,13 @@ int cio_leader_move_streams(struct cio_op *op);
  * begin_flights: the window's are to be sent next; members follow, if they may. fly keeps messages
  * in flight until all of the window's have been sent, and (read) answered: 1 if something advanced.
  * flying: this is not so yet. all_launched: all have at least been begun.
+ *
+ * begin_leave: the positions that the group touches at an aggregator, as it will be told.
+ * take_grants: 1 if one has come. needs_flight: what has to come next.
  */
+void cio_leader_begin_leave(struct cio_op *op, int aggr, const uint64_t *bits);
+int cio_leader_take_grants(struct cio_op *op);
+void cio_leader_needs_flight(struct cio_op *op, struct cio_needs *needs);
 int cio_leader_most_in_flight(const struct cio_op *op);
 void cio_leader_begin_flights(struct cio_op *op);
 int cio_leader_fly(struct cio_op *op);

@@ -32,12 +32,12 @@ int cio_leader_create(struct cio_op *op)
     l->nflights = cio_leader_most_in_flight(op);
     l->flight = calloc((size_t)l->nflights, sizeof(*l->flight));
     l->sent = calloc(g, sizeof(*l->sent));
-    l->confirmed = calloc(g, sizeof(*l->confirmed));
+    l->leave = calloc(g, sizeof(*l->leave));
     l->near = calloc(g, 1);
     l->follower = calloc(k, sizeof(*l->follower));
     if (l->follower == NULL || l->in == NULL || l->in_req == NULL || l->payload == NULL ||
         l->out_req == NULL || l->dones == NULL || l->aggr_req == NULL || l->flight == NULL ||
-        l->sent == NULL || l->confirmed == NULL || l->near == NULL)
+        l->sent == NULL || l->leave == NULL || l->near == NULL)
         return -ENOMEM;
     return cio_leader_reserve(op, CIO_SMALL_SLICE);
 }
@@ -137,6 +137,8 @@ static void send_bits_to(struct cio_op *op, int aggr, const uint64_t *bits)
     head->error = op->error;
     if (op->error == 0)
         head->meta = (int64_t)cio_bits_encode(bits + aggr * r->slice / 64, r->slice, head + 1);
+    if (op->error == 0)
+        cio_leader_begin_leave(op, aggr, bits + aggr * r->slice / 64);
     struct cio_iov iov = {head, (int64_t)sizeof(*head) + head->meta};
     cio_op_send_data(op, &iov, 1, op->env.team->aggr[aggr], CIO_TAG_BITS, CIO_SEND_PLAIN,
                      &l->aggr_req[aggr]);
@@ -449,8 +451,9 @@ static int is_waiting(const struct cio_op *op)
     case CIO_LEADER_FLY:
         return cio_leader_flying(l);
     case CIO_LEADER_BITS:
-    case CIO_LEADER_DONES:
         return cio_reqs_busy(l->aggr_req, op->env.team->naggr);
+    case CIO_LEADER_DONES:
+        return cio_reqs_busy(l->aggr_req, op->env.team->naggr) || l->restrained > 0;
     case CIO_LEADER_DONE:
         return 1;
     default:
@@ -477,20 +480,6 @@ int cio_leader_is_patient(const struct cio_op *op)
         return 1;
     default:
         return 0;
-    }
-}
-
-/* Flights land in the order in which they took off, more or less: the first one is waited for. */
-static void needs_flight(struct cio_leader *l, struct cio_needs *needs)
-{
-    struct cio_flight *first = NULL;
-
-    for (int i = 0; i < l->used; i++)
-        if (l->flight[i].serial > 0 && (first == NULL || l->flight[i].serial < first->serial))
-            first = &l->flight[i];
-    if (first != NULL) {
-        cio_needs_add(needs, &first->send, 1);
-        cio_needs_add(needs, &first->reply, 1);
     }
 }
 
@@ -521,7 +510,7 @@ void cio_leader_needs(struct cio_op *op, struct cio_needs *needs)
         cio_needs_add(needs, l->out_req, l->k);
         break;
     case CIO_LEADER_FLY:
-        needs_flight(l, needs);
+        cio_leader_needs_flight(op, needs);
         break;
     case CIO_LEADER_BITS:
     case CIO_LEADER_DONES:
@@ -565,6 +554,8 @@ int cio_leader_progress(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
+    if (cio_leader_take_grants(op))
+        return 1;
     if (l->step == CIO_LEADER_FLY && (cio_leader_fly(op) || cio_leader_serve_followers(op)))
         return 1;
     if (l->step == CIO_LEADER_COPY &&
@@ -596,7 +587,7 @@ void cio_leader_finish(struct cio_op *op)
     cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
     free(l->follower);
     free(l->near);
-    free(l->confirmed);
+    free(l->leave);
     free(l->sent);
     free(l->flight);
     free(l->aggr_req);

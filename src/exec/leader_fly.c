@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "plan/bits.h"
+
 /*
  * Messages in flight from one leader; if ranks wait for their own stripes only, enough for a few to
  * each aggregator, since these may have all of them at the same time. One that is an aggregator too
@@ -13,13 +15,6 @@
 #define IN_FLIGHT_EACH 2
 #define ALL_IN_FLIGHT 1024
 #define BURST ((int64_t)16 << 20)
-
-/*
- * Messages of a write that an aggregator may not have begun to receive yet. Every few of them a
- * synchronous one tells how far it has come.
- */
-#define CREDIT 8
-#define CONFIRM_EVERY 4
 
 static int few_in_flight(const struct cio_op *op)
 {
@@ -73,15 +68,6 @@ static void add_iov(struct cio_iov *iov, int *n, const void *base, int64_t len)
         iov[(*n)++] = (struct cio_iov){base, len};
 }
 
-/* A request of a read is confirmed by its answer. */
-static enum cio_send_mode choose_mode(struct cio_op *op, struct cio_flight *f, int64_t serial)
-{
-    if (!op->req.write || serial % CONFIRM_EVERY != 0)
-        return CIO_SEND_PLAIN;
-    f->confirms = serial;
-    return CIO_SEND_SYNCHRONOUS;
-}
-
 /*
  * Whether the aggregator takes what it needs from the board itself. Only in the last window:
  * nothing says when it has, but the end of the operation.
@@ -109,8 +95,7 @@ static void send_near(struct cio_op *op, struct cio_flight *f, struct cio_head *
         cio_op_recv(op, &f->ack, sizeof(f->ack), unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    cio_op_send_data(op, &iov, 1, unit_aggr(op, u), CIO_TAG_DATA, choose_mode(op, f, head->serial),
-                     &f->send);
+    cio_op_send_data(op, &iov, 1, unit_aggr(op, u), CIO_TAG_DATA, CIO_SEND_PLAIN, &f->send);
 }
 
 static void send_message(struct cio_op *op, struct cio_flight *f, const struct cio_head *head,
@@ -118,7 +103,6 @@ static void send_message(struct cio_op *op, struct cio_flight *f, const struct c
 {
     struct cio_board *board = op->leader->board;
     const struct cio_unit *u = f->unit;
-    enum cio_send_mode mode = choose_mode(op, f, head->serial);
     char *data = unit_data(op, u) + at->data;
     struct cio_iov iov[CIO_COMM_IOV];
     int n = 0;
@@ -131,7 +115,7 @@ static void send_message(struct cio_op *op, struct cio_flight *f, const struct c
         add_iov(iov, &n, data, head->data);
     else if (head->data > 0)
         cio_op_recv(op, data, head->data, unit_aggr(op, u), CIO_TAG_REPLY, &f->reply);
-    cio_op_send_data(op, iov, n, unit_aggr(op, u), CIO_TAG_DATA, mode, &f->send);
+    cio_op_send_data(op, iov, n, unit_aggr(op, u), CIO_TAG_DATA, CIO_SEND_PLAIN, &f->send);
     cio_op_note_data(op, unit_aggr(op, u), op->req.write ? head->data : 0);
 }
 
@@ -211,13 +195,11 @@ static int is_launched(const struct cio_leader *l, const struct cio_unit *u)
 static void land(struct cio_op *op, struct cio_flight *f)
 {
     struct cio_leader *l = op->leader;
-    int64_t *confirmed = &l->confirmed[f->unit->t % op->rounds.naggr];
 
     if (!op->req.write)
         note_reply(op, f);
     if (--f->unit->flying == 0 && l->followed && is_launched(l, f->unit))
         cio_leader_note_landed(op, f->unit);
-    *confirmed = cio_max64(*confirmed, f->confirms);
     f->serial = 0;
     op->leader->aloft--;
 }
@@ -227,17 +209,76 @@ int cio_leader_all_launched(const struct cio_leader *l)
     return l->next.unit >= l->board->nunits;
 }
 
-/* Whether the next message's aggregator has taken enough of the ones before. */
+/* Whether the next message's aggregator has a sub-buffer for it, or (read) few are on their way. */
 static int may_launch(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
     if (cio_leader_all_launched(l))
         return 0;
-    int64_t a = cio_board_units(l->board)[l->next.unit].t % op->rounds.naggr;
+    int64_t t = cio_board_units(l->board)[l->next.unit].t;
     if (l->burst)
         return 1;
-    return op->req.write ? l->sent[a] - l->confirmed[a] < CREDIT : l->aloft < few_in_flight(op);
+    return op->req.write ? t / op->rounds.naggr <= l->leave[t % op->rounds.naggr].upto
+                         : l->aloft < few_in_flight(op);
+}
+
+/* ---- leave to send ---- */
+
+static int is_restrained(const struct cio_leave *leave)
+{
+    return leave->upto < leave->last;
+}
+
+static void expect_grant(struct cio_op *op, int aggr)
+{
+    struct cio_leave *leave = &op->leader->leave[aggr];
+
+    cio_op_recv(op, &leave->head, sizeof(leave->head), op->env.team->aggr[aggr], CIO_TAG_GRANT,
+                &leave->req);
+}
+
+void cio_leader_begin_leave(struct cio_op *op, int aggr, const uint64_t *bits)
+{
+    struct cio_leave *leave = &op->leader->leave[aggr];
+
+    leave->upto = op->pipe.depth - 1;
+    leave->last = cio_bits_last(bits, op->rounds.slice);
+    if (!op->req.write || !is_restrained(leave))
+        return;
+    op->leader->restrained++;
+    expect_grant(op, aggr);
+}
+
+/* One that makes no sense lets all go: the call has failed, and the aggregator waits for them. */
+static void take_grant(struct cio_op *op, int aggr)
+{
+    struct cio_leave *leave = &op->leader->leave[aggr];
+    const struct cio_head *h = &leave->head;
+    int rc = leave->req.error;
+
+    if (rc == 0 && (leave->req.bytes != (int64_t)sizeof(*h) || h->magic != CIO_HEAD_MAGIC))
+        rc = -EBADMSG;
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    leave->upto = rc == 0 ? cio_max64(leave->upto, h->pos) : leave->last;
+    if (is_restrained(leave))
+        expect_grant(op, aggr);
+    else
+        op->leader->restrained--;
+}
+
+int cio_leader_take_grants(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    int taken = 0;
+
+    for (int a = 0; l->restrained > 0 && a < op->rounds.naggr; a++)
+        if (is_restrained(&l->leave[a]) && l->leave[a].req.state == CIO_REQ_DONE) {
+            take_grant(op, a);
+            taken = 1;
+        }
+    return taken;
 }
 
 int cio_leader_fly(struct cio_op *op)
@@ -267,6 +308,26 @@ int cio_leader_flying(const struct cio_leader *l)
         if (l->flight[i].serial > 0)
             return 1;
     return !cio_leader_all_launched(l);
+}
+
+/* Flights land in the order in which they took off, more or less: the first one is waited for. If
+ * there is none, the leave for the next one is. */
+void cio_leader_needs_flight(struct cio_op *op, struct cio_needs *needs)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_flight *first = NULL;
+
+    for (int i = 0; i < l->used; i++)
+        if (l->flight[i].serial > 0 && (first == NULL || l->flight[i].serial < first->serial))
+            first = &l->flight[i];
+    if (first != NULL) {
+        cio_needs_add(needs, &first->send, 1);
+        cio_needs_add(needs, &first->reply, 1);
+    } else if (!cio_leader_all_launched(l)) {
+        int64_t t = cio_board_units(l->board)[l->next.unit].t;
+
+        cio_needs_add(needs, &l->leave[t % op->rounds.naggr].req, 1);
+    }
 }
 
 void cio_leader_begin_flights(struct cio_op *op)

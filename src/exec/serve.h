@@ -47,8 +47,16 @@ struct cio_got {
     int32_t got, all; /* all: 0 until the last one has come */
 };
 
+/* What a leader may send (write): lead.h, struct cio_leave. */
+struct cio_grant {
+    struct cio_req req;
+    int64_t due, sent; /* up to this position; 0: nothing yet */
+    struct cio_head head;
+};
+
 struct cio_serving {
     enum { CIO_SERVE_FREE, CIO_SERVE_FILL, CIO_SERVE_LOAD, CIO_SERVE_STORE } state;
+    struct cio_serving *after; /* the next one of those that are not free, by position */
     int64_t pos;
     int pending;         /* leaders that have not finished it */
     int firsts;          /* leaders that have not asked for anything of it yet (read) */
@@ -65,6 +73,7 @@ struct cio_aggr {
     int nleaders;
     struct cio_pipeline pipe;
     struct cio_serving *serving; /* pipe.depth of them, */
+    struct cio_serving *first;   /* those that are not free, in the order of positions, */
     char *rounds;                /* and their buffers */
     char *messages;              /* buffers of slots and replies */
     struct cio_slot slot[CIO_SLOTS_MAX];
@@ -73,10 +82,12 @@ struct cio_aggr {
     uint64_t *touched; /* per leader: the positions that it touches; then: by anybody */
     int64_t touched_size;
     int bits_expected, bits_posted;
-    int64_t begin_pos; /* the next position to begin with; -1: there is none */
-    int64_t *taken;    /* per leader: messages, in the order in which it sent them */
-    int64_t posted;    /* receives so far */
-    char *bits_buf;    /* coded positions, one for each slot */
+    int64_t begin_pos;       /* the next position to begin with; -1: there is none */
+    struct cio_grant *grant; /* per leader */
+    int grants_due;
+    int64_t *taken; /* per leader: messages, in the order in which it sent them */
+    int64_t posted; /* receives so far */
+    char *bits_buf; /* coded positions, one for each slot */
     int64_t bits_size;
     int64_t post_pos; /* the next receive to post is for this position */
     int post_leader;  /* and the first leader from here on that touches it */
@@ -109,6 +120,12 @@ int cio_aggr_check(const struct cio_op *op, const struct cio_head *h, const stru
  */
 int cio_aggr_post(struct cio_op *op);
 int cio_aggr_take(struct cio_op *op);
+
+/* Tells leaders of positions that have begun; the note of one of them. */
+int cio_aggr_grant(struct cio_op *op);
+void cio_aggr_note_begun(struct cio_op *op, int leader, int64_t pos);
+/* Some leader is not told yet, or the message to it is not sent. */
+int cio_aggr_granting(const struct cio_aggr *g);
 
 /* Where the parts of a message lie: behind its head, or on the leader's board. */
 struct cio_content {

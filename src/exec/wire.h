@@ -6,6 +6,7 @@
  *   both ways          CIO_TAG_PAYLOAD  lists or data    only without shared memory
  *   leader -> aggr.    CIO_TAG_BITS     head, coded set of the positions that the group touches
  *   leader -> aggr.    CIO_TAG_DATA     head, parts, coded lists, data (write)
+ *   aggr. -> leader    CIO_TAG_GRANT    head: DATA may be sent for positions up to this one (write)
  *   aggr. -> leader    CIO_TAG_REPLY    data (read), or 8 bytes where it has been put on the board;
  *                                       nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
@@ -29,6 +30,7 @@ enum cio_tag {
     CIO_TAG_PAYLOAD,
     CIO_TAG_BITS,
     CIO_TAG_DATA,
+    CIO_TAG_GRANT,
     CIO_TAG_REPLY,
     CIO_TAG_DONE,
     CIO_TAG_REDUCE,
@@ -77,7 +79,7 @@ struct cio_ctl {
 struct cio_head {
     uint32_t magic;
     int32_t error;
-    int32_t leader;   /* index */
+    int32_t leader;   /* index; in GRANT that of the aggregator */
     int32_t messages; /* of this leader for this position, in the last of them; else 0 */
     int64_t serial;   /* of the leader's messages to this aggregator, from 1 on */
     int64_t pos;

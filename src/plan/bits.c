@@ -90,6 +90,14 @@ int64_t cio_bits_next(const uint64_t *w, int64_t nbits, int64_t i)
     return i < nbits ? i : -1;
 }
 
+int64_t cio_bits_last(const uint64_t *w, int64_t nbits)
+{
+    for (int64_t i = (int64_t)cio_bits_words(nbits) - 1; i >= 0; i--)
+        if (w[i] != 0)
+            return i * CIO_BITS_PER_WORD + CIO_BITS_PER_WORD - 1 - __builtin_clzll(w[i]);
+    return -1;
+}
+
 size_t cio_bits_bound(int64_t nbits)
 {
     /*

@@ -63,6 +63,9 @@ int64_t cio_bits_count(const uint64_t *w, int64_t nbits);
 /* First bit set that is >= i >= 0; -1 if none. */
 int64_t cio_bits_next(const uint64_t *w, int64_t nbits, int64_t i);
 
+/* Last bit set; -1 if none. */
+int64_t cio_bits_last(const uint64_t *w, int64_t nbits);
+
 /* Bytes that the code of nbits bits needs at worst. */
 size_t cio_bits_bound(int64_t nbits);
 
