@@ -18,6 +18,8 @@ tamio_plan_sources =                  \
     %D%/plan/finish.c                 \
     %D%/plan/flat.c                   \
     %D%/plan/flat.h                   \
+    %D%/plan/graph.c                  \
+    %D%/plan/graph.h                  \
     %D%/plan/hints.c                  \
     %D%/plan/hints.h                  \
     %D%/plan/layout.c                 \

@@ -1,12 +1,5 @@
 /*
- * first-finish, the ranking of processes.
- *
- * All patterns are brought together as a graph of processes and stripes. Stripes are numbered
- * through, aggregator by aggregator; a cell is what one process touches at one aggregator.
- *
- *     process   cells[first_cell[p] .. first_cell[p + 1])
- *     cell      stripe_of[cells[c].first .. cells[c + 1].first), of which .left are not yet placed
- *     stripe    cell_of[first_touch[s] .. first_touch[s + 1])
+ * first-finish, the ranking of processes, over their graph (graph.h).
  *
  * A process can be finished at the latest of its cells, which is at load + left: what its
  * aggregator has to serve before, and what is left of the cell. The schedule goes on in steps of
@@ -25,25 +18,10 @@
 #include <string.h>
 
 #include "plan/extent.h"
+#include "plan/graph.h"
 
 #define LOOKS (1 << 21)
 #define LEAST_STEPS 64
-
-struct cell {
-    uint32_t first; /* of its stripes, in stripe_of */
-    uint32_t left;
-    uint32_t aggr, rank;
-};
-
-struct graph {
-    uint32_t nranks, naggr, nstripes, ncells, ntouches;
-    uint32_t most; /* positions of one aggregator */
-    uint32_t *first_cell;
-    struct cell *cells;
-    uint32_t *stripe_of;
-    uint32_t *first_touch;
-    uint32_t *cell_of;
-};
 
 /* A process, and what comes before its rank in ties. */
 struct company {
@@ -52,7 +30,7 @@ struct company {
 };
 
 struct state {
-    struct graph g;
+    struct cio_graph *g;
     uint32_t *load;          /* per aggregator */
     uint8_t *placed;         /* per stripe */
     uint32_t *left;          /* per process, of all its cells */
@@ -64,39 +42,10 @@ struct state {
     uint32_t *upto; /* for sorting: per number left, and two more */
 };
 
-/* ---- the graph ---- */
-
-static int measure(struct cio_pattern *const *patterns, int n, struct graph *g)
-{
-    uint64_t stripes = 0, touches = 0, cells = 0;
-
-    for (int a = 0; a < n; a++) {
-        if (patterns[a]->nranks != patterns[0]->nranks)
-            return -EINVAL;
-        stripes += patterns[a]->npos;
-        touches += (uint64_t)patterns[a]->touches;
-        cells += (uint64_t)patterns[a]->rows;
-        g->most = patterns[a]->npos > g->most ? patterns[a]->npos : g->most;
-    }
-    if (stripes >= UINT32_MAX || touches >= UINT32_MAX)
-        return -EINVAL;
-    g->nranks = (uint32_t)patterns[0]->nranks;
-    g->naggr = (uint32_t)n;
-    g->nstripes = (uint32_t)stripes;
-    g->ntouches = (uint32_t)touches;
-    g->ncells = (uint32_t)cells;
-    return 0;
-}
-
 static int allocate(struct state *s)
 {
-    struct graph *g = &s->g;
+    const struct cio_graph *g = s->g;
 
-    g->first_cell = calloc((size_t)g->nranks + 2, sizeof(*g->first_cell));
-    g->cells = malloc(((size_t)g->ncells + 1) * sizeof(*g->cells));
-    g->stripe_of = malloc(((size_t)g->ntouches + 1) * sizeof(*g->stripe_of));
-    g->first_touch = calloc((size_t)g->nstripes + 2, sizeof(*g->first_touch));
-    g->cell_of = malloc(((size_t)g->ntouches + 1) * sizeof(*g->cell_of));
     s->load = calloc(g->naggr, sizeof(*s->load));
     s->placed = calloc((size_t)g->nstripes + 1, sizeof(*s->placed));
     s->left = malloc(g->nranks * sizeof(*s->left));
@@ -105,8 +54,6 @@ static int allocate(struct state *s)
     s->waiting = malloc(g->nranks * sizeof(*s->waiting));
     s->turn = malloc(g->nranks * sizeof(*s->turn));
     s->upto = malloc(((size_t)g->nstripes + 2) * sizeof(*s->upto));
-    if (!g->first_cell || !g->cells || !g->stripe_of || !g->first_touch || !g->cell_of)
-        return -ENOMEM;
     if (!s->load || !s->placed || !s->left || !s->late || !s->company)
         return -ENOMEM;
     return s->waiting && s->turn && s->upto ? 0 : -ENOMEM;
@@ -122,98 +69,16 @@ static void release(struct state *s)
     free(s->left);
     free(s->placed);
     free(s->load);
-    free(s->g.cell_of);
-    free(s->g.first_touch);
-    free(s->g.stripe_of);
-    free(s->g.cells);
-    free(s->g.first_cell);
-}
-
-/* From counts at x[i + 2] of what i has: x[i + 1] is then where i begins. x[0] and x[1] are 0. */
-static void accumulate(uint32_t *x, uint32_t n)
-{
-    for (uint32_t i = 1; i <= n; i++)
-        x[i + 1] += x[i];
-}
-
-/* Cells of each process, by aggregator. Filling them in moves first_cell[p + 1] to the end of p. */
-static void make_cells(struct cio_pattern *const *patterns, struct graph *g)
-{
-    uint32_t touch = 0;
-
-    for (uint32_t a = 0; a < g->naggr; a++)
-        for (int i = 0; i < patterns[a]->rows; i++)
-            g->first_cell[patterns[a]->row[i].rank + 2]++;
-    accumulate(g->first_cell, g->nranks);
-    for (uint32_t a = 0; a < g->naggr; a++)
-        for (int i = 0; i < patterns[a]->rows; i++) {
-            uint32_t rank = (uint32_t)patterns[a]->row[i].rank;
-
-            g->cells[g->first_cell[rank + 1]++] =
-                (struct cell){.left = patterns[a]->row[i].count, .aggr = a, .rank = rank};
-        }
-    for (uint32_t c = 0; c < g->ncells; c++) {
-        g->cells[c].first = touch;
-        touch += g->cells[c].left;
-    }
-    g->cells[g->ncells].first = touch;
-}
-
-/* The stripes of every cell; at[p]: the cell of p at this aggregator. */
-static void fill_stripes(struct cio_pattern *const *patterns, struct graph *g, uint32_t *at,
-                         uint32_t *room)
-{
-    uint32_t base = 0;
-
-    memcpy(at, g->first_cell, g->nranks * sizeof(*at));
-    for (uint32_t a = 0; a < g->naggr; a++) {
-        for (int i = 0; i < patterns[a]->rows; i++) {
-            const struct cio_pattern_row *row = &patterns[a]->row[i];
-            const uint32_t *pos = cio_pattern_positions(patterns[a], row, room);
-            uint32_t *to = g->stripe_of + g->cells[at[row->rank]++].first;
-
-            for (uint32_t k = 0; k < row->count; k++) {
-                to[k] = base + pos[k];
-                g->first_touch[to[k] + 2]++;
-            }
-        }
-        base += patterns[a]->npos;
-    }
-}
-
-/* The other direction, in the same way as make_cells(). */
-static void fill_touches(struct graph *g)
-{
-    accumulate(g->first_touch, g->nstripes);
-    for (uint32_t c = 0; c < g->ncells; c++)
-        for (uint32_t i = g->cells[c].first; i < g->cells[c + 1].first; i++)
-            g->cell_of[g->first_touch[g->stripe_of[i] + 1]++] = c;
-}
-
-static int make_graph(struct cio_pattern *const *patterns, struct graph *g)
-{
-    uint32_t *at = malloc(g->nranks * sizeof(*at));
-    uint32_t *room = malloc(((size_t)g->most + 1) * sizeof(*room));
-    int rc = at && room ? 0 : -ENOMEM;
-
-    if (!rc) {
-        make_cells(patterns, g);
-        fill_stripes(patterns, g, at, room);
-        fill_touches(g);
-    }
-    free(room);
-    free(at);
-    return rc;
 }
 
 /* ---- ties ---- */
 
-static float company_of(const struct graph *g, uint32_t from, uint32_t to)
+static float company_of(const struct cio_graph *g, uint32_t from, uint32_t to)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = from; i < to; i++)
-        sum += g->first_touch[g->stripe_of[i] + 1] - g->first_touch[g->stripe_of[i]];
+        sum += cio_graph_company(g, g->stripe_of[i]);
     return to > from ? (float)sum / (float)(to - from) : 0;
 }
 
@@ -228,7 +93,7 @@ static int by_company(const void *x, const void *y)
 
 static void begin(struct state *s)
 {
-    const struct graph *g = &s->g;
+    const struct cio_graph *g = s->g;
 
     for (uint32_t r = 0; r < g->nranks; r++) {
         uint32_t from = g->cells[g->first_cell[r]].first;
@@ -262,14 +127,14 @@ static void sort_by_left(struct state *s)
 
 /* ---- placing ---- */
 
-static int is_late(const struct state *s, const struct cell *c, uint32_t now)
+static int is_late(const struct state *s, const struct cio_cell *c, uint32_t now)
 {
     return c->left > 0 && s->load[c->aggr] + c->left > now;
 }
 
 static int can_finish(struct state *s, uint32_t rank, uint32_t now)
 {
-    const struct graph *g = &s->g;
+    const struct cio_graph *g = s->g;
 
     if (s->left[rank] == 0)
         return 1;
@@ -287,8 +152,8 @@ static void place_stripe(struct state *s, uint32_t stripe, uint32_t aggr)
 {
     s->placed[stripe] = 1;
     s->load[aggr]++;
-    for (uint32_t i = s->g.first_touch[stripe]; i < s->g.first_touch[stripe + 1]; i++) {
-        struct cell *c = &s->g.cells[s->g.cell_of[i]];
+    for (uint32_t i = s->g->first_touch[stripe]; i < s->g->first_touch[stripe + 1]; i++) {
+        struct cio_cell *c = &s->g->cells[s->g->cell_of[i]];
 
         c->left--;
         s->left[c->rank]--;
@@ -297,7 +162,7 @@ static void place_stripe(struct state *s, uint32_t stripe, uint32_t aggr)
 
 static void place_process(struct state *s, uint32_t rank)
 {
-    const struct graph *g = &s->g;
+    const struct cio_graph *g = s->g;
 
     for (uint32_t c = g->first_cell[rank]; c < g->first_cell[rank + 1]; c++)
         for (uint32_t i = g->cells[c].first; g->cells[c].left > 0; i++)
@@ -346,25 +211,24 @@ uint32_t cio_order_steps(int64_t nranks, int64_t most)
 /* From 0 on, since who touches nothing is finished then. */
 static void rank_all(struct state *s, uint32_t *ranking)
 {
-    uint32_t steps = cio_order_steps(s->g.nranks, s->g.most), done = 0;
+    uint32_t steps = cio_order_steps(s->g->nranks, s->g->most), done = 0;
 
     begin(s);
-    for (uint32_t now = 0; done < s->g.nranks; now += s->g.most / steps + 1)
+    for (uint32_t now = 0; done < s->g->nranks; now += s->g->most / steps + 1)
         done += step(s, now, ranking + done);
 }
 
 int cio_order_first_finish(struct cio_pattern *const *patterns, int n, uint32_t *ranking)
 {
-    struct state s = {.g = {.nranks = 0}};
-    int rc = measure(patterns, n, &s.g);
+    struct state s = {.g = NULL};
+    int rc = cio_graph_create(patterns, n, &s.g);
 
     if (rc)
         return rc;
     rc = allocate(&s);
     if (!rc)
-        rc = make_graph(patterns, &s.g);
-    if (!rc)
         rank_all(&s, ranking);
     release(&s);
+    cio_graph_destroy(s.g);
     return rc;
 }
