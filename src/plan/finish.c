@@ -11,17 +11,22 @@
  * A step is one stripe-time, which is exact, as long as that makes no more looks than LOOKS. Beyond
  * that steps are longer, but at least LEAST_STEPS: doc/scheduling.md shows how little that matters.
  */
-#include "plan/order.h"
+#include "plan/finish.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/extent.h"
-#include "plan/graph.h"
+#include "plan/order.h"
 
 #define LOOKS (1 << 21)
 #define LEAST_STEPS 64
+
+/* A stripe, of which processes have shares: without remainder for up to 16, so that ties are ties.
+ * Who is next is told apart by a SHARE_STEPS-th of the most that anybody has left. */
+#define SHARE 720720
+#define SHARE_STEPS 1024
 
 /* A process, and what comes before its rank in ties. */
 struct company {
@@ -31,15 +36,17 @@ struct company {
 
 struct state {
     struct cio_graph *g;
+    enum cio_finish_ties ties;
     uint32_t *load;          /* per aggregator */
     uint8_t *placed;         /* per stripe */
-    uint32_t *left;          /* per process, of all its cells */
+    uint64_t *left;          /* per process, of all its cells: sum of weigh() */
     uint32_t *late;          /* per process: the cell at which it failed last */
     struct company *company; /* of all processes, most first */
     uint32_t *waiting;       /* processes not yet placed, in the order of company, */
     uint32_t nwaiting;
     uint32_t *turn; /* and in the order in which they are looked at */
-    uint32_t *upto; /* for sorting: per number left, and two more */
+    uint32_t *upto; /* for sorting: per what is left, in `keys` steps, and two more */
+    uint64_t keys;
 };
 
 static int allocate(struct state *s)
@@ -53,7 +60,8 @@ static int allocate(struct state *s)
     s->company = malloc(g->nranks * sizeof(*s->company));
     s->waiting = malloc(g->nranks * sizeof(*s->waiting));
     s->turn = malloc(g->nranks * sizeof(*s->turn));
-    s->upto = malloc(((size_t)g->nstripes + 2) * sizeof(*s->upto));
+    s->keys = s->ties == CIO_FINISH_SHARES ? SHARE_STEPS : (uint64_t)g->nstripes + 1;
+    s->upto = malloc((s->keys + 1) * sizeof(*s->upto));
     if (!s->load || !s->placed || !s->left || !s->late || !s->company)
         return -ENOMEM;
     return s->waiting && s->turn && s->upto ? 0 : -ENOMEM;
@@ -91,6 +99,15 @@ static int by_company(const void *x, const void *y)
     return a->rank < b->rank ? -1 : 1;
 }
 
+static uint64_t weigh(const struct state *s, uint32_t stripe)
+{
+    uint32_t n = cio_graph_company(s->g, stripe);
+
+    if (s->ties == CIO_FINISH_STRIPES)
+        return 1;
+    return n < SHARE ? SHARE / n : 1;
+}
+
 static void begin(struct state *s)
 {
     const struct cio_graph *g = s->g;
@@ -99,7 +116,9 @@ static void begin(struct state *s)
         uint32_t from = g->cells[g->first_cell[r]].first;
         uint32_t to = g->cells[g->first_cell[r + 1]].first;
 
-        s->left[r] = to - from;
+        s->left[r] = 0;
+        for (uint32_t i = from; i < to; i++)
+            s->left[r] += weigh(s, g->stripe_of[i]);
         s->late[r] = g->first_cell[r];
         s->company[r] = (struct company){company_of(g, from, to), r};
     }
@@ -112,17 +131,21 @@ static void begin(struct state *s)
 /* A counting sort of those who wait, by what they have left; it keeps the order of company. */
 static void sort_by_left(struct state *s)
 {
-    uint32_t most = 0;
+    uint64_t most = 0;
+    uint32_t shift = 0;
 
     for (uint32_t i = 0; i < s->nwaiting; i++)
         most = s->left[s->waiting[i]] > most ? s->left[s->waiting[i]] : most;
-    memset(s->upto, 0, ((size_t)most + 2) * sizeof(*s->upto));
+    while (most >> shift >= s->keys)
+        shift++;
+    most >>= shift;
+    memset(s->upto, 0, (most + 2) * sizeof(*s->upto));
     for (uint32_t i = 0; i < s->nwaiting; i++)
-        s->upto[s->left[s->waiting[i]] + 1]++;
-    for (uint32_t k = 0; k < most; k++)
+        s->upto[(s->left[s->waiting[i]] >> shift) + 1]++;
+    for (uint64_t k = 0; k < most; k++)
         s->upto[k + 1] += s->upto[k];
     for (uint32_t i = 0; i < s->nwaiting; i++)
-        s->turn[s->upto[s->left[s->waiting[i]]]++] = s->waiting[i];
+        s->turn[s->upto[s->left[s->waiting[i]] >> shift]++] = s->waiting[i];
 }
 
 /* ---- placing ---- */
@@ -150,13 +173,15 @@ static int can_finish(struct state *s, uint32_t rank, uint32_t now)
 
 static void place_stripe(struct state *s, uint32_t stripe, uint32_t aggr)
 {
+    uint64_t weight = weigh(s, stripe);
+
     s->placed[stripe] = 1;
     s->load[aggr]++;
     for (uint32_t i = s->g->first_touch[stripe]; i < s->g->first_touch[stripe + 1]; i++) {
         struct cio_cell *c = &s->g->cells[s->g->cell_of[i]];
 
         c->left--;
-        s->left[c->rank]--;
+        s->left[c->rank] -= weight;
     }
 }
 
@@ -218,17 +243,25 @@ static void rank_all(struct state *s, uint32_t *ranking)
         done += step(s, now, ranking + done);
 }
 
-int cio_order_first_finish(struct cio_pattern *const *patterns, int n, uint32_t *ranking)
+int cio_finish_rank(struct cio_graph *g, enum cio_finish_ties ties, uint32_t *ranking)
 {
-    struct state s = {.g = NULL};
-    int rc = cio_graph_create(patterns, n, &s.g);
+    struct state s = {.g = g, .ties = ties};
+    int rc = allocate(&s);
 
-    if (rc)
-        return rc;
-    rc = allocate(&s);
     if (!rc)
         rank_all(&s, ranking);
     release(&s);
-    cio_graph_destroy(s.g);
+    return rc;
+}
+
+int cio_order_first_finish(struct cio_pattern *const *patterns, int n, uint32_t *ranking)
+{
+    struct cio_graph *g;
+    int rc = cio_graph_create(patterns, n, &g);
+
+    if (rc)
+        return rc;
+    rc = cio_finish_rank(g, CIO_FINISH_STRIPES, ranking);
+    cio_graph_destroy(g);
     return rc;
 }
