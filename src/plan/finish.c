@@ -23,10 +23,12 @@
 #define LOOKS (1 << 21)
 #define LEAST_STEPS 64
 
-/* A stripe, of which processes have shares: without remainder for up to 16, so that ties are ties.
- * Who is next is told apart by a SHARE_STEPS-th of the most that anybody has left. */
+/*
+ * A stripe, of which processes have shares: without remainder for up to 16, so that ties are ties.
+ * Sums of them are told apart to between a 512th and a 1024th of the most that anybody has left.
+ */
 #define SHARE 720720
-#define SHARE_STEPS 1024
+#define SHARE_KEYS 1024
 
 /* A process, and what comes before its rank in ties. */
 struct company {
@@ -60,7 +62,7 @@ static int allocate(struct state *s)
     s->company = malloc(g->nranks * sizeof(*s->company));
     s->waiting = malloc(g->nranks * sizeof(*s->waiting));
     s->turn = malloc(g->nranks * sizeof(*s->turn));
-    s->keys = s->ties == CIO_FINISH_SHARES ? SHARE_STEPS : (uint64_t)g->nstripes + 1;
+    s->keys = s->ties == CIO_FINISH_SHARES ? SHARE_KEYS : (uint64_t)g->nstripes + 1;
     s->upto = malloc((s->keys + 1) * sizeof(*s->upto));
     if (!s->load || !s->placed || !s->left || !s->late || !s->company)
         return -ENOMEM;
@@ -101,10 +103,11 @@ static int by_company(const void *x, const void *y)
 
 static uint64_t weigh(const struct state *s, uint32_t stripe)
 {
-    uint32_t n = cio_graph_company(s->g, stripe);
+    uint32_t n;
 
     if (s->ties == CIO_FINISH_STRIPES)
         return 1;
+    n = cio_graph_company(s->g, stripe);
     return n < SHARE ? SHARE / n : 1;
 }
 
@@ -116,8 +119,8 @@ static void begin(struct state *s)
         uint32_t from = g->cells[g->first_cell[r]].first;
         uint32_t to = g->cells[g->first_cell[r + 1]].first;
 
-        s->left[r] = 0;
-        for (uint32_t i = from; i < to; i++)
+        s->left[r] = s->ties == CIO_FINISH_STRIPES ? to - from : 0;
+        for (uint32_t i = from; s->ties == CIO_FINISH_SHARES && i < to; i++)
             s->left[r] += weigh(s, g->stripe_of[i]);
         s->late[r] = g->first_cell[r];
         s->company[r] = (struct company){company_of(g, from, to), r};

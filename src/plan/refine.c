@@ -227,22 +227,35 @@ static void drop_parts(struct sweep *s)
     s->w.first_part[s->w.n] = n;
 }
 
-/* Add member x to a set. Returns when the set is finished with it. */
-static uint32_t add_member(struct sweep *s, int x, uint32_t set)
+/* What a part adds to its aggregator after a set of others. */
+static uint32_t added_after(const struct sweep *s, const struct part *p, uint32_t set)
+{
+    uint32_t sum = p->alone;
+
+    for (uint32_t k = p->runs; k < p->end; k++)
+        sum += s->runs[k].owners & set ? 0 : s->runs[k].count;
+    return sum;
+}
+
+/* When a set, which has been added to loads, is finished with member x. */
+static uint32_t finish_with(const struct sweep *s, uint32_t set, int x)
 {
     uint32_t latest = max32(s->w.finish[set], s->w.soonest[x]);
 
     for (uint32_t i = s->w.first_part[x]; i < s->w.first_part[x + 1]; i++) {
-        struct part *p = &s->parts[i];
+        uint32_t added = added_after(s, &s->parts[i], set);
 
-        p->added = p->alone;
-        for (uint32_t k = p->runs; k < p->end; k++)
-            p->added += s->runs[k].owners & set ? 0 : s->runs[k].count;
-        s->load[p->aggr] += p->added;
-        if (p->added > 0)
-            latest = max32(latest, s->load[p->aggr]);
+        latest = max32(latest, added > 0 ? s->load[s->parts[i].aggr] + added : 0);
     }
     return latest;
+}
+
+static void add_member(struct sweep *s, uint32_t set, int x)
+{
+    for (uint32_t i = s->w.first_part[x]; i < s->w.first_part[x + 1]; i++) {
+        s->parts[i].added = added_after(s, &s->parts[i], set);
+        s->load[s->parts[i].aggr] += s->parts[i].added;
+    }
 }
 
 static void remove_member(struct sweep *s, int x)
@@ -257,7 +270,10 @@ static void finish_sets(struct sweep *s, uint32_t set, int x)
     for (; x < s->w.n; x++) {
         uint32_t more = set | 1u << x;
 
-        s->w.finish[more] = add_member(s, x, set);
+        s->w.finish[more] = finish_with(s, set, x);
+        if (x + 1 == s->w.n)
+            return;
+        add_member(s, set, x);
         finish_sets(s, more, x + 1);
         remove_member(s, x);
     }

@@ -28,7 +28,7 @@ static const struct cost costs[] = {
 
 /* What cio_order_refine() costs besides. */
 static const struct cost refining = {
-    .rank = 1500, .position = 10, .row = 40, .touch = 140, .look = 8};
+    .rank = 1700, .position = 10, .row = 45, .touch = 150, .look = 8};
 
 void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
                           struct cio_schedule_size *size)
