@@ -16,8 +16,11 @@ tamio_plan_sources =                  \
     %D%/plan/extent.c                 \
     %D%/plan/extent.h                 \
     %D%/plan/finish.c                 \
+    %D%/plan/finish.h                 \
     %D%/plan/flat.c                   \
     %D%/plan/flat.h                   \
+    %D%/plan/graph.c                  \
+    %D%/plan/graph.h                  \
     %D%/plan/hints.c                  \
     %D%/plan/hints.h                  \
     %D%/plan/layout.c                 \
@@ -34,6 +37,7 @@ tamio_plan_sources =                  \
     %D%/plan/permutation.h            \
     %D%/plan/pipeline.c               \
     %D%/plan/pipeline.h               \
+    %D%/plan/refine.c                 \
     %D%/plan/respond.c                \
     %D%/plan/respond.h                \
     %D%/plan/schedule.c               \

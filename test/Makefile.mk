@@ -36,6 +36,7 @@ TESTS +=                              \
     test/plan/test_permutation        \
     test/plan/test_pipeline           \
     test/plan/test_schedule           \
+    test/plan/test_workloads          \
     test/plan/fuzz_code               \
     test/port/test_comm_loop          \
     test/port/test_map                \
@@ -56,6 +57,11 @@ TESTS +=                              \
     test/exec/test_schedule           \
     test/exec/test_stats              \
     test/exec/test_threads
+
+## the workloads of bench/schedule
+test_plan_test_workloads_SOURCES = test/plan/test_workloads.c bench/workloads.c bench/workloads.h
+test_plan_test_workloads_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+test_plan_test_workloads_LDADD = $(LDADD) -lm
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
 check_PROGRAMS += test/plan/bench_code test/plan/bench_merge test/exec/bench_engine

@@ -48,8 +48,17 @@ int cio_order_by_process(const struct cio_pattern *p, const uint32_t *ranking, u
 int cio_order_first_finish(struct cio_pattern *const *patterns, int n, uint32_t *ranking);
 
 /*
- * In how many steps of time it does so, at most, for aggregators of up to `most` positions: one for
- * each stripe-time, or fewer where that would be too many looks at each process.
+ * Make a ranking better, or leave it as it is: first-finish with other ties, and the best order of
+ * each few processes that follow one another in the ranking (refine.c). For up to 8 processes that
+ * is the best there is. It may be tried with any numbers, but costs too much for what it brings
+ * beyond those that cio_order_may_refine() is for. Errors are as above.
+ */
+int cio_order_refine(struct cio_pattern *const *patterns, int n, uint32_t *ranking);
+int cio_order_may_refine(int64_t nranks, int64_t touches);
+
+/*
+ * In how many steps of time first-finish is made, at most, for aggregators of up to `most`
+ * positions: one for each stripe-time, or fewer where that would be too many looks at each process.
  */
 uint32_t cio_order_steps(int64_t nranks, int64_t most);
 

@@ -37,6 +37,12 @@ void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
  */
 double cio_schedule_cost(enum cio_schedule kind, const struct cio_schedule_size *size);
 
+/*
+ * What making a ranking of first-finish better costs besides (cio_order_refine()), the response
+ * included; 0 where that is not done.
+ */
+double cio_schedule_refine_cost(const struct cio_schedule_size *size);
+
 /* Whether saving so many stripe-times of `stripe` seconds per process pays for a cost in seconds.
  */
 static inline int cio_schedule_is_worth(double saved, double stripe, double cost)

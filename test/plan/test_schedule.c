@@ -68,6 +68,43 @@ static void test_worth(const struct instance *in)
     cio_schedule_release(&plan);
 }
 
+/* The ranking of first-finish is refined if asked for; by automatic, if what is won pays for it. */
+static void test_refined(const struct instance *in)
+{
+    struct cio_schedule_plan plain = {.kind = CIO_SCHEDULE_FIRST_FINISH}, asked, plan;
+    uint32_t ranking[INSTANCE_RANKS];
+    struct cio_schedule_size size;
+    double base, cost;
+
+    plain.ranking = ranking;
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, ranking) == 0);
+    base = mean_under(in, &plain);
+    cio_schedule_size_of(in->patterns, in->aggrs, &size);
+    cost = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size) +
+           cio_schedule_cost(CIO_SCHEDULE_FIRST_FINISH, &size) + cio_schedule_refine_cost(&size);
+    asked = choose(in, CIO_SCHEDULE_FIRST_FINISH, 1e-9);
+    CHECK(asked.chosen.mean <= base && asked.cost == cost);
+    for (double stripe = 1e-9; stripe < 1; stripe *= 3) {
+        plan = choose(in, CIO_SCHEDULE_AUTOMATIC, stripe);
+        if (plan.kind == CIO_SCHEDULE_FIRST_FINISH && plan.chosen.mean < base)
+            CHECK(plan.chosen.mean == asked.chosen.mean && plan.cost >= cost);
+        else if (plan.kind == CIO_SCHEDULE_FIRST_FINISH)
+            CHECK(plan.chosen.mean == base);
+        cio_schedule_release(&plan);
+    }
+    cio_schedule_release(&asked);
+}
+
+/* Where it would cost too much for what it brings, nothing is refined, and that costs nothing. */
+static void test_too_many(void)
+{
+    struct cio_schedule_size few = {.ranks = 640, .positions = 7000, .most = 175, .touches = 14000};
+    struct cio_schedule_size many = few;
+
+    many.touches = 1 << 20;
+    CHECK(cio_schedule_refine_cost(&few) > 0 && cio_schedule_refine_cost(&many) <= 0);
+}
+
 /* A plan is the same behind the wire; what is malformed is refused, or harmless. */
 static void test_wire(uint64_t *rng, const struct instance *in)
 {
@@ -211,12 +248,14 @@ int main(void)
         (i % 2 ? instance_random : instance_parts)(&in, &rng, ranks, 1 + i % 4, 1 + i % 60);
         test_best(&in);
         test_worth(&in);
+        test_refined(&in);
         test_wire(&rng, &in);
         instance_end(&in);
     }
     test_messages();
     test_nothing_to_win();
     test_cheaper();
+    test_too_many();
     test_arguments();
     return check_done("test_schedule");
 }

@@ -1,0 +1,44 @@
+/*
+ * Who touches what at all aggregators, as a graph of processes and stripes: what rankings of
+ * processes are made from (plan/order.h). Stripes are numbered through, aggregator by aggregator; a
+ * cell is what one process touches at one aggregator.
+ *
+ *     process   cells[first_cell[p] .. first_cell[p + 1])
+ *     cell      stripe_of[cells[c].first .. cells[c + 1].first), rising
+ *     stripe    cell_of[first_touch[s] .. first_touch[s + 1])
+ */
+#ifndef CIO_PLAN_GRAPH_H
+#define CIO_PLAN_GRAPH_H
+
+#include "plan/pattern.h"
+
+struct cio_cell {
+    uint32_t first; /* of its stripes, in stripe_of */
+    uint32_t left;  /* of them, for who goes through the graph; all at first */
+    uint32_t aggr, rank;
+};
+
+struct cio_graph {
+    uint32_t nranks, naggr, nstripes, ncells, ntouches;
+    uint32_t most; /* positions of one aggregator */
+    uint32_t *first_cell;
+    struct cio_cell *cells;
+    uint32_t *stripe_of;
+    uint32_t *first_touch;
+    uint32_t *cell_of;
+};
+
+/*
+ * Of the patterns of n >= 1 aggregators; the caller's until cio_graph_destroy(). -EINVAL (unequal
+ * nranks, 2^32 touches or more), -ENOMEM.
+ */
+int cio_graph_create(struct cio_pattern *const *patterns, int n, struct cio_graph **out);
+void cio_graph_destroy(struct cio_graph *g);
+
+/* How many processes touch a stripe. */
+static inline uint32_t cio_graph_company(const struct cio_graph *g, uint32_t stripe)
+{
+    return g->first_touch[stripe + 1] - g->first_touch[stripe];
+}
+
+#endif
