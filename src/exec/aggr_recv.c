@@ -75,10 +75,11 @@ static void send_grant(struct cio_op *op, int leader)
 
     g->head =
         (struct cio_head){.magic = CIO_HEAD_MAGIC, .leader = op->env.team->my_aggr, .pos = g->due};
+    struct cio_iov iov = {&g->head, sizeof(g->head)};
     g->sent = g->due;
     op->aggr->grants_due--;
-    cio_op_send(op, &g->head, sizeof(g->head), op->env.team->leader[leader], CIO_TAG_GRANT,
-                &g->req);
+    cio_op_send_data(op, &iov, 1, op->env.team->leader[leader], CIO_TAG_GRANT, CIO_SEND_PLAIN,
+                     &g->req);
 }
 
 int cio_aggr_grant(struct cio_op *op)

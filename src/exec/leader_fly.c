@@ -8,8 +8,8 @@
 /*
  * Messages in flight from one leader; if ranks wait for their own stripes only, enough for a few to
  * each aggregator, since these may have all of them at the same time. One that is an aggregator too
- * sends all of a window at once if that is not more than BURST bytes, so that it can then wait for
- * the messages of others.
+ * sends all of a window at once if it may and that is not more than BURST bytes, so that it can
+ * then wait for the messages of others.
  */
 #define IN_FLIGHT 16
 #define IN_FLIGHT_EACH 2
@@ -337,7 +337,7 @@ void cio_leader_begin_flights(struct cio_op *op)
 
     for (int64_t i = 0; i < l->board->nunits; i++)
         bytes += cio_board_units(l->board)[i].bytes;
-    l->burst = op->aggr != NULL && bytes <= BURST;
+    l->burst = op->aggr != NULL && bytes <= BURST && l->restrained == 0;
     l->step = CIO_LEADER_FLY;
     l->next = (struct cio_next){0};
     l->since = cio_now();

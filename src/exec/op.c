@@ -250,18 +250,6 @@ static int may_stagger(const struct cio_op *op, const struct cio_domains *d)
     return op->set.schedule == CIO_SCHEDULE_OFFSET && !op->set.early && cio_domains_is_cyclic(d);
 }
 
-/* How aggregators of a striped file keep out of each other's way (rounds.h). */
-static void plan_turns(struct cio_op *op, const struct cio_domains *d)
-{
-    int nodes = op->env.team->nodes->nnodes;
-
-    op->rounds.staggered = may_stagger(op, d);
-    if (op->rounds.staggered && op->req.write)
-        op->rounds.streams = (int)cio_min64(nodes, op->pipe.depth);
-    if (!op->req.write)
-        op->rounds.skip = (op->env.team->naggr + nodes - 1) / nodes;
-}
-
 static int plan_rounds(struct cio_op *op)
 {
     struct cio_domain_spec spec = {.kind = op->set.domain,
@@ -278,7 +266,10 @@ static int plan_rounds(struct cio_op *op)
     if (rc != 0)
         return rc;
     cio_rounds_init(&d, spec.naggr, &op->rounds);
-    plan_turns(op, &d);
+    op->rounds.staggered = may_stagger(op, &d);
+    if (!op->req.write)
+        op->rounds.skip =
+            (spec.naggr + op->env.team->nodes->nnodes - 1) / op->env.team->nodes->nnodes;
     if (op->rounds.units <= CIO_MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
         return 0;
     op->stats.declined = 1;

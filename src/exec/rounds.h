@@ -15,11 +15,6 @@
  *   aggregator 2   4 5 6 7 0 1 2 3
  *   aggregator 3   6 7 0 1 2 3 4 5
  *
- * They would do so in step only, and get out of step where one is quicker than another. So each
- * goes through `streams` parts of its positions at once, one position of each in turn; then it
- * talks to as many nodes at any time, and two aggregators at one node take nothing from each other
- * that they do not get elsewhere. Two streams, aggregator 1 of 4: 2 6 3 7 4 0 5 1.
- *
  * What its own node has needs no link. A write begins there: the file has work at once, and what
  * comes from others fills the buffers meanwhile. A read ends there, since it can be read ahead:
  * `skip` aggregators further on is the next node.
@@ -43,7 +38,6 @@ struct cio_rounds {
     const uint32_t *order, *index;
     int staggered;
     int skip;
-    int streams; /* at least 1 */
 };
 
 static inline void cio_rounds_init(const struct cio_domains *d, int naggr, struct cio_rounds *r)
@@ -57,24 +51,6 @@ static inline void cio_rounds_init(const struct cio_domains *d, int naggr, struc
     r->units = r->positions * naggr;
     r->order = r->index = NULL;
     r->staggered = r->skip = 0;
-    r->streams = 1;
-}
-
-/* Number i of n positions that are gone through in k parts at once; the first n % k are longer. */
-static inline int64_t cio_rounds_spread(int64_t i, int64_t n, int64_t k)
-{
-    return i % k * (n / k) + cio_min64(i % k, n % k) + i / k;
-}
-
-/* Which number a position then has. */
-static inline int64_t cio_rounds_gather(int64_t pos, int64_t n, int64_t k)
-{
-    int64_t size = n / k, longer = n % k, part = pos / (size + 1);
-
-    if (part < longer)
-        return pos % (size + 1) * k + part;
-    pos -= longer * (size + 1);
-    return pos % size * k + longer + pos / size;
 }
 
 /* The position that an aggregator with n of them begins with. */
@@ -95,7 +71,7 @@ static inline void cio_rounds_range(const struct cio_rounds *r, int64_t t, int64
         pos = r->order[aggr * r->positions + pos];
     if (pos >= n)
         return;
-    pos = cio_rounds_spread(pos, n, r->streams) + cio_rounds_first(r, aggr, n);
+    pos += cio_rounds_first(r, aggr, n);
     cio_domains_range(&r->domains, aggr, pos < n ? pos : pos - n, off, len);
 }
 
@@ -114,7 +90,7 @@ static inline int64_t cio_rounds_locate(const struct cio_rounds *r, int64_t off,
         int64_t n = cio_domains_positions(&r->domains, aggr);
 
         pos -= cio_rounds_first(r, aggr, n);
-        pos = cio_rounds_gather(pos < 0 ? pos + n : pos, n, r->streams);
+        pos += pos < 0 ? n : 0;
     }
     return pos * r->naggr + aggr;
 }

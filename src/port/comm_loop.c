@@ -60,6 +60,7 @@ struct cio_loop {
     uint64_t random, started;
     struct cio_map channels;
     int *node_of;
+    int64_t *unmet; /* per rank: bytes sent to it that have met no receive */
     struct cio_loop_counts counts;
     int pending;
     struct reduction *reductions; /* the unfinished ones, oldest first */
@@ -243,6 +244,16 @@ static void meet(struct op *send, struct op *receive)
     op_ready(send, 0);
 }
 
+/* A send begins, or ends, to wait for a receive. */
+static void note_unmet(struct cio_loop *loop, const struct op *send, int dest, int begins)
+{
+    int64_t bytes = cio_iov_bytes(send->iov, send->niov), *unmet = &loop->unmet[dest];
+
+    *unmet += begins ? bytes : -bytes;
+    if (*unmet > loop->counts.most_unmet)
+        loop->counts.most_unmet = *unmet;
+}
+
 static void count(struct cio_loop *loop, const struct op *send, int dest)
 {
     int64_t bytes = cio_iov_bytes(send->iov, send->niov);
@@ -283,10 +294,12 @@ static int loop_send(struct cio_comm *comm, const struct cio_iov *iov, int niov,
     op_start(op);
     count(port->loop, op, dest);
     receive = take_receive(ch);
-    if (receive != NULL)
+    if (receive != NULL) {
         meet(op, receive);
-    else
+    } else {
         add_send(ch, op);
+        note_unmet(port->loop, op, dest, 1);
+    }
     return 0;
 }
 
@@ -313,10 +326,12 @@ static int loop_recv(struct cio_comm *comm, void *buf, int64_t size, int source,
     op->number = port->loop->started++;
     op_start(op);
     send = take_send(port->loop, ch);
-    if (send != NULL)
+    if (send != NULL) {
+        note_unmet(port->loop, send, comm->rank, 0);
         meet(send, op);
-    else
+    } else {
         list_add(&ch->receives, op);
+    }
     return 0;
 }
 
@@ -431,7 +446,10 @@ int cio_loop_create(int size, uint64_t seed, struct cio_loop **out)
     loop->random = seed;
     loop->node_of = calloc((size_t)size, sizeof(*loop->node_of));
     loop->joined = calloc((size_t)size, sizeof(*loop->joined));
-    if (loop->node_of == NULL || loop->joined == NULL || cio_map_init(&loop->channels) < 0) {
+    loop->unmet = calloc((size_t)size, sizeof(*loop->unmet));
+    if (loop->node_of == NULL || loop->joined == NULL || loop->unmet == NULL ||
+        cio_map_init(&loop->channels) < 0) {
+        free(loop->unmet);
         free(loop->joined);
         free(loop->node_of);
         free(loop);
@@ -446,6 +464,7 @@ void cio_loop_destroy(struct cio_loop *loop)
     if (loop == NULL)
         return;
     cio_map_fini(&loop->channels, channel_destroy);
+    free(loop->unmet);
     free(loop->joined);
     free(loop->node_of);
     free(loop);

@@ -26,6 +26,7 @@ int cio_loop_comm(struct cio_loop *loop, int rank, struct cio_comm **out);
  */
 struct cio_loop_counts {
     int64_t messages, bytes, inter_messages, inter_bytes;
+    int64_t most_unmet; /* bytes to one rank that it had no receive for */
 };
 void cio_loop_set_nodes(struct cio_loop *loop, const int *node_of);
 void cio_loop_get_counts(const struct cio_loop *loop, struct cio_loop_counts *counts);

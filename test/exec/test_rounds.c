@@ -23,7 +23,7 @@ static void check_unit(const struct cio_rounds *r, int64_t t, int64_t *bytes)
     CHECK(begin == off && end == off + len);
 }
 
-static void check_rounds(const struct cio_domain_spec *spec, int skip, int streams)
+static void check_rounds(const struct cio_domain_spec *spec, int skip)
 {
     struct cio_domains d;
     struct cio_rounds r;
@@ -33,7 +33,6 @@ static void check_rounds(const struct cio_domain_spec *spec, int skip, int strea
     cio_rounds_init(&d, spec->naggr, &r);
     r.staggered = skip >= 0;
     r.skip = skip >= 0 ? skip : 0;
-    r.streams = skip >= 0 ? streams : 1;
     for (int64_t t = 0; t < r.units; t++)
         check_unit(&r, t, &bytes);
     CHECK(bytes == spec->hi - spec->lo);
@@ -51,7 +50,7 @@ static void every_byte_has_its_place(uint64_t *rnd)
                                        .unit = check_between(rnd, 1, 64)};
 
         spec.hi = spec.lo + check_between(rnd, 0, 2000);
-        check_rounds(&spec, (int)check_between(rnd, -1, 10), (int)check_between(rnd, 1, 9));
+        check_rounds(&spec, (int)check_between(rnd, -1, 10));
     }
 }
 
@@ -62,21 +61,6 @@ static int64_t first_stripe(const struct cio_rounds *r, int aggr)
 
     cio_rounds_range(r, aggr, &off, &len);
     return off / 10;
-}
-
-/* In rounds.h: two streams of aggregator 1. */
-static void check_streams(struct cio_rounds *r)
-{
-    static const int64_t position[] = {2, 6, 3, 7, 4, 0, 5, 1};
-
-    r->streams = 2;
-    for (int64_t i = 0; i < 8; i++) {
-        int64_t off, len;
-
-        cio_rounds_range(r, i * 4 + 1, &off, &len);
-        CHECK(off / 10 == position[i] * 4 + 1);
-    }
-    r->streams = 1;
 }
 
 /* The picture in rounds.h: 32 stripes, 4 aggregators. */
@@ -98,7 +82,6 @@ static void aggregators_begin_apart(void)
     r.staggered = 1;
     for (int a = 0; a < 4; a++)
         CHECK(first_stripe(&r, a) == 2 * a * 4 + a);
-    check_streams(&r);
     r.skip = 1;
     for (int a = 0; a < 4; a++)
         CHECK(first_stripe(&r, a) == 2 * ((a + 1) % 4) * 4 + a);

@@ -11,15 +11,17 @@ enum { MAX_BITS = 2000, MAX_WORDS = (MAX_BITS + 63) / 64 };
 
 static void check_same(const uint64_t *w, const char *map, int64_t nbits)
 {
-    int64_t next = -1, count = 0;
+    int64_t next = -1, last = -1, count = 0;
 
     for (int64_t i = nbits - 1; i >= 0; i--) {
         next = map[i] ? i : next;
+        last = last < 0 ? next : last;
         count += map[i];
         CHECK(cio_bits_test(w, i) == map[i]);
         CHECK(cio_bits_next(w, nbits, i) == next);
     }
     CHECK(cio_bits_count(w, nbits) == count);
+    CHECK(cio_bits_last(w, nbits) == last);
     CHECK(cio_bits_next(w, nbits, nbits) == -1);
 }
 
