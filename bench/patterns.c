@@ -16,7 +16,7 @@ const struct pattern pattern_list[] = {
     {.name = "btio", .help = "3-D blocks of 5 doubles per cell, 64^3 cells (BTIO-like)"},
     {.name = "s3d", .help = "3-D blocks of doubles, 128 x 128 x 128 (S3D-like)"},
     {.name = "coll_perf", .help = "3-D blocks of ints, 512 x 256 x 256 (ROMIO's coll_perf)"},
-    {.name = "contiguous", .help = "one block of 1 MB per rank"},
+    {.name = "contiguous", .help = "one block per rank, 64 MB in all, but at least 1 MB each"},
     {.name = "NAME/N", .help = "workload NAME of `bench/schedule --list`, bytes divided by N"},
     {.name = NULL},
 };
@@ -134,10 +134,10 @@ static void make_blocks(int rank, int ranks, struct blocks *b, int size, int hal
     }
 }
 
-static void make_contiguous(int rank, struct pattern *p)
+static void make_contiguous(int rank, int ranks, struct pattern *p)
 {
-    int length = 1 << 20;
-    MPI_Aint at = (MPI_Aint)rank << 20;
+    int length = ranks < 64 ? (64 << 20) / ranks : 1 << 20;
+    MPI_Aint at = (MPI_Aint)rank * length;
 
     p->bytes = length;
     p->pieces = 1;
@@ -208,7 +208,7 @@ int pattern_create(const char *name, int rank, int ranks, struct pattern *p)
     else if (strcmp(name, "coll_perf") == 0)
         make_blocks(rank, ranks, &coll_perf, 4, 0, p);
     else if (strcmp(name, "contiguous") == 0)
-        make_contiguous(rank, p);
+        make_contiguous(rank, ranks, p);
     else
         rc = make_workload(name, rank, ranks, p);
     if (rc != 0)
