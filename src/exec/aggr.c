@@ -378,12 +378,14 @@ static int must_answer(const struct cio_aggr *g)
     return 0;
 }
 
+/* Nothing, where one of the last messages is to myself, transfers end by themselves, or a leader
+ * may wait for leave that I have yet to give. */
 void cio_aggr_needs(struct cio_op *op, struct cio_needs *needs)
 {
     struct cio_aggr *g = op->aggr;
 
-    if (g->step > CIO_AGGR_SERVE || g->transfers > 0)
-        return; /* one of the last messages is to myself; transfers end by themselves */
+    if (g->step > CIO_AGGR_SERVE || g->transfers > 0 || g->grants_due > 0)
+        return;
     if (g->step == CIO_AGGR_BITS || !must_answer(g))
         needs_message(g, needs);
     for (int i = 0; needs->n == 0 && i < g->pipe.replies; i++)
