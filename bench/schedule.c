@@ -154,9 +154,10 @@ static void print_head(int costs)
 static void add_responses(const struct layout *l, const struct settings *set, struct result *res)
 {
     for (int k = 0; k < KINDS; k++) {
+        struct cio_schedule_case known = {.hint = kinds[k], .stripe = set->seconds};
         struct cio_schedule_plan plan;
 
-        must(cio_schedule_choose(l->patterns, l->n, kinds[k], set->seconds, &plan), "choose");
+        must(cio_schedule_choose(l->patterns, l->n, &known, &plan), "choose");
         res->offset += kinds[k] == CIO_SCHEDULE_OFFSET ? plan.chosen.mean : 0;
         res->mean[k] += plan.chosen.mean / plan.offset.mean;
         res->slowest = fmax(res->slowest, (double)plan.chosen.max / plan.offset.max);
@@ -190,13 +191,14 @@ static double cpu_now(void)
 /* Best of several: seconds for the orders of all aggregators and their response, nothing else. */
 static double time_kind(const struct layout *l, enum cio_schedule kind, const struct settings *set)
 {
+    struct cio_schedule_case known = {.hint = kind, .stripe = set->seconds};
     double best = 1e9;
 
     for (int i = 0; i < set->repeats; i++) {
         struct cio_schedule_plan plan;
         double t = cpu_now();
 
-        must(cio_schedule_choose(l->patterns, l->n, kind, set->seconds, &plan), "choose");
+        must(cio_schedule_choose(l->patterns, l->n, &known, &plan), "choose");
         best = fmin(best, cpu_now() - t);
         cio_schedule_release(&plan);
     }

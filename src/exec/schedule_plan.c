@@ -166,12 +166,28 @@ static void take_report(struct cio_op *op, int turn)
     cio_sched_judge(op, CIO_SCHED_PLANNER, rc);
 }
 
+static int choose_order(struct cio_op *op, struct cio_schedule_plan *plan)
+{
+    struct cio_scheduling *s = op->scheduling;
+    uint8_t *stays = malloc((size_t)op->env.comm->size);
+    struct cio_schedule_case known = {
+        .hint = op->set.schedule, .stripe = s->stripe, .stays = stays};
+    int rc = -ENOMEM;
+
+    if (stays != NULL) {
+        cio_team_find_stays(op->env.team, stays);
+        rc = cio_schedule_choose(s->all, op->env.team->naggr, &known, plan);
+    }
+    free(stays);
+    return rc;
+}
+
 static int choose(struct cio_op *op, struct cio_schedule_plan *plan)
 {
     struct cio_scheduling *s = op->scheduling;
 
     if (!cio_sched_is_counted(op))
-        return cio_schedule_choose(s->all, op->env.team->naggr, op->set.schedule, s->stripe, plan);
+        return choose_order(op, plan);
     *plan = (struct cio_schedule_plan){.kind = CIO_SCHEDULE_GW_MDF, .busiest = s->busiest};
     s->busiest = NULL;
     return 0;

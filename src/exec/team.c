@@ -87,6 +87,16 @@ int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *a
     return 0;
 }
 
+void cio_team_find_stays(const struct cio_team *t, uint8_t *stays)
+{
+    memset(stays, 0, (size_t)t->nodes->nranks);
+    for (int a = 0; a < t->naggr; a++)
+        stays[t->aggr[a]] = 1;
+    for (int l = 0; l < t->nleaders; l++)
+        if (t->followers[l] > 1)
+            stays[t->leader[l]] = 1;
+}
+
 int cio_team_leader_of(const struct cio_team *t, int rank)
 {
     int node = t->nodes->node[rank], q = cio_nodes_count(t->nodes, node), first = 0, c = 0;

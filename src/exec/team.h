@@ -8,6 +8,8 @@
 #ifndef CIO_EXEC_TEAM_H
 #define CIO_EXEC_TEAM_H
 
+#include <stdint.h>
+
 #include "plan/aggr.h"
 
 struct cio_team {
@@ -61,6 +63,10 @@ static inline int cio_team_child(const struct cio_team *team, int i)
 
     return index < team->nleaders ? team->leader[index] : -1;
 }
+
+/* For each rank whether it is needed to the end of a call from which others return early:
+ * aggregators, and leaders of others. `stays` has room for all ranks. */
+void cio_team_find_stays(const struct cio_team *team, uint8_t *stays);
 
 /* The leader, by index, whose group a rank is in. */
 int cio_team_leader_of(const struct cio_team *team, int rank);

@@ -94,11 +94,23 @@ struct planner {
     struct cio_pattern *const *patterns;
     int n, nranks;
     double stripe;
+    const uint8_t *stays;
     struct cio_schedule_size size;
     double least;       /* mean response that no order can beat */
     uint32_t *order;    /* room for one aggregator's, */
     uint32_t *response; /* and for all ranks' */
 };
+
+/* Of all ranks; who stays has waited as long as the last one. */
+static struct cio_response add_up_responses(struct planner *pl)
+{
+    uint32_t max = cio_response_of(pl->response, pl->nranks).max;
+
+    for (int r = 0; pl->stays && r < pl->nranks; r++)
+        if (pl->stays[r])
+            pl->response[r] = max;
+    return cio_response_of(pl->response, pl->nranks);
+}
 
 static int respond_all(struct planner *pl, struct cio_schedule_plan *plan, struct cio_response *out)
 {
@@ -112,7 +124,7 @@ static int respond_all(struct planner *pl, struct cio_schedule_plan *plan, struc
             rc = cio_respond(pl->patterns[a], pl->order, pl->response);
     }
     if (!rc)
-        *out = cio_response_of(pl->response, pl->nranks);
+        *out = add_up_responses(pl);
     return rc;
 }
 
@@ -235,7 +247,7 @@ static void find_least(struct planner *pl)
     for (int r = 0; r < pl->nranks; r++)
         pl->response[r] = 0;
     count_busiest(pl, pl->response);
-    pl->least = cio_response_of(pl->response, pl->nranks).mean;
+    pl->least = add_up_responses(pl).mean;
 }
 
 static int follow(struct planner *pl, enum cio_schedule hint, struct cio_schedule_plan *plan)
@@ -277,10 +289,11 @@ static int make_plan(struct planner *pl, enum cio_schedule hint, struct cio_sche
     return rc;
 }
 
-int cio_schedule_choose(struct cio_pattern *const *patterns, int n, enum cio_schedule hint,
-                        double stripe, struct cio_schedule_plan *plan)
+int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
+                        const struct cio_schedule_case *known, struct cio_schedule_plan *plan)
 {
-    struct planner pl = {.patterns = patterns, .n = n, .stripe = stripe};
+    struct planner pl = {
+        .patterns = patterns, .n = n, .stripe = known->stripe, .stays = known->stays};
     int rc = -ENOMEM;
 
     for (int a = 1; a < n; a++)
@@ -291,7 +304,7 @@ int cio_schedule_choose(struct cio_pattern *const *patterns, int n, enum cio_sch
     pl.order = malloc(((size_t)pl.size.most + 1) * sizeof(*pl.order));
     pl.response = malloc((size_t)pl.nranks * sizeof(*pl.response));
     if (pl.order && pl.response)
-        rc = make_plan(&pl, hint, plan);
+        rc = make_plan(&pl, known->hint, plan);
     free(pl.response);
     free(pl.order);
     return rc;

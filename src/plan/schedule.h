@@ -50,6 +50,13 @@ static inline int cio_schedule_is_worth(double saved, double stripe, double cost
     return saved > 0 && saved * stripe >= CIO_SCHEDULE_WORTH * cost;
 }
 
+/* What is known besides the patterns. */
+struct cio_schedule_case {
+    enum cio_schedule hint;
+    double stripe;        /* seconds that an aggregator needs for one position */
+    const uint8_t *stays; /* per rank: it returns with the last one in any order; NULL: nobody */
+};
+
 struct cio_schedule_plan {
     enum cio_schedule kind;
     struct cio_response offset; /* predicted by offset, */
@@ -61,12 +68,12 @@ struct cio_schedule_plan {
 };
 
 /*
- * Make the plan for n >= 1 aggregators with patterns of the same ranks. `stripe` is the seconds
- * that an aggregator needs for one position. A hint other than automatic is followed whatever it
- * costs. The plan holds memory until cio_schedule_release(). -EINVAL, -ENOMEM.
+ * Make the plan for n >= 1 aggregators with patterns of the same ranks. A hint other than automatic
+ * is followed whatever it costs. The plan holds memory until cio_schedule_release(). -EINVAL,
+ * -ENOMEM.
  */
-int cio_schedule_choose(struct cio_pattern *const *patterns, int n, enum cio_schedule hint,
-                        double stripe, struct cio_schedule_plan *plan);
+int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
+                        const struct cio_schedule_case *known, struct cio_schedule_plan *plan);
 void cio_schedule_release(struct cio_schedule_plan *plan);
 
 /* Bytes that the code of a plan for nranks ranks needs at worst. */

@@ -252,16 +252,21 @@ static void set_pace(struct world *w, int64_t ns)
 
 static void check_kind(struct scene *s, enum cio_schedule kind, int write)
 {
+    struct cio_schedule_case known = {.stripe = 1e-9 * SLOW};
     struct cio_schedule_plan plan;
+    uint8_t stays[MOST_RANKS];
     struct recorder rec;
 
+    cio_team_find_stays(s->world.team[0], stays);
     s->world.settings.schedule = kind;
     set_pace(&s->world, SLOW);
     if (!CHECK(run(s, &rec, write) == 0))
         exit(1);
     if (kind == CIO_SCHEDULE_AUTOMATIC && s->world.stats[0].schedule == CIO_SCHEDULE_OFFSET)
         kind = CIO_SCHEDULE_OFFSET; /* left alone: check_soon */
-    if (!CHECK(cio_schedule_choose(s->pattern, s->naggr, kind, 1e-9 * SLOW, &plan) == 0))
+    known.hint = kind;
+    known.stays = stays;
+    if (!CHECK(cio_schedule_choose(s->pattern, s->naggr, &known, &plan) == 0))
         exit(1);
     for (int a = 0; a < s->naggr; a++)
         check_order(s, &rec, a, &plan);

@@ -21,8 +21,9 @@ static struct cio_schedule_plan choose(const struct instance *in, enum cio_sched
                                        double stripe)
 {
     struct cio_schedule_plan plan = {.kind = CIO_SCHEDULE_AUTOMATIC};
+    struct cio_schedule_case known = {.hint = hint, .stripe = stripe};
 
-    CHECK(cio_schedule_choose(in->patterns, in->aggrs, hint, stripe, &plan) == 0);
+    CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
     CHECK(plan.kind != CIO_SCHEDULE_AUTOMATIC);
     CHECK(mean_under(in, &plan) == plan.chosen.mean);
     CHECK(plan.chosen.max == plan.offset.max);
@@ -93,6 +94,26 @@ static void test_refined(const struct instance *in)
         cio_schedule_release(&plan);
     }
     cio_schedule_release(&asked);
+}
+
+/* Who stays waits for the last one, in the prediction too; if all stay, nothing is to be won. */
+static void test_stays(const struct instance *in)
+{
+    uint8_t stays[INSTANCE_RANKS] = {1};
+    struct cio_schedule_case known = {CIO_SCHEDULE_FIRST_FINISH, 1, stays};
+    struct cio_schedule_plan free = choose(in, CIO_SCHEDULE_FIRST_FINISH, 1), plan;
+
+    CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
+    CHECK(plan.chosen.max == free.chosen.max && plan.chosen.mean >= free.chosen.mean);
+    CHECK(plan.chosen.mean <= free.chosen.mean + (double)free.chosen.max / in->ranks);
+    CHECK(plan.chosen.mean >= (double)plan.chosen.max / in->ranks);
+    cio_schedule_release(&plan);
+    memset(stays, 1, sizeof(stays));
+    known.hint = CIO_SCHEDULE_AUTOMATIC;
+    CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
+    CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == plan.chosen.max);
+    cio_schedule_release(&plan);
+    cio_schedule_release(&free);
 }
 
 /* Where it would cost too much for what it brings, nothing is refined, and that costs nothing. */
@@ -223,14 +244,15 @@ static void test_cheaper(void)
 
 static void test_arguments(void)
 {
+    struct cio_schedule_case known = {.hint = CIO_SCHEDULE_AUTOMATIC, .stripe = 1};
     struct cio_pattern *p[2];
     struct cio_schedule_plan plan;
     uint32_t ranking[3];
 
     CHECK(cio_pattern_create(2, 5, &p[0]) == 0 && cio_pattern_create(3, 5, &p[1]) == 0);
-    CHECK(cio_schedule_choose(p, 2, CIO_SCHEDULE_AUTOMATIC, 1, &plan) == -EINVAL);
+    CHECK(cio_schedule_choose(p, 2, &known, &plan) == -EINVAL);
     CHECK(cio_order_first_finish(p, 2, ranking) == -EINVAL);
-    CHECK(cio_schedule_choose(p, 1, CIO_SCHEDULE_AUTOMATIC, 1, &plan) == 0);
+    CHECK(cio_schedule_choose(p, 1, &known, &plan) == 0);
     CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == 0 && plan.chosen.max == 0);
     cio_schedule_release(&plan);
     cio_pattern_destroy(p[0]);
@@ -249,6 +271,7 @@ int main(void)
         test_best(&in);
         test_worth(&in);
         test_refined(&in);
+        test_stays(&in);
         test_wire(&rng, &in);
         instance_end(&in);
     }

@@ -58,10 +58,11 @@ static void make_patterns(const struct workload *w, struct cio_pattern **pattern
 /* How far below offset, from 0 to 1. The slowest rank is never slower. */
 static double gain(struct cio_pattern **patterns, int n, enum cio_schedule hint)
 {
+    struct cio_schedule_case known = {.hint = hint, .stripe = SECONDS};
     struct cio_schedule_plan plan;
     double below;
 
-    if (!CHECK(cio_schedule_choose(patterns, n, hint, SECONDS, &plan) == 0))
+    if (!CHECK(cio_schedule_choose(patterns, n, &known, &plan) == 0))
         return 0;
     CHECK(plan.kind == CIO_SCHEDULE_FIRST_FINISH);
     CHECK(plan.chosen.max == plan.offset.max);
