@@ -56,8 +56,8 @@ struct cio_comm_ops {
 };
 
 /*
- * Starts a synchronous send: done means that the receiver has begun to receive it, so that messages
- * nobody waits for do not pile up. At most CIO_COMM_IOV parts; a message may exceed 2 GiB.
+ * Starts a synchronous send: done means that the receiver has begun to receive it. A short message
+ * may lie with it before that. At most CIO_COMM_IOV parts; a message may exceed 2 GiB.
  * Messages from one rank to another with the same tag arrive in the order in which they were sent.
  */
 #define CIO_COMM_IOV 4
