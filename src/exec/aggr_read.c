@@ -176,13 +176,16 @@ static void drop_ask(struct cio_op *op, struct cio_serving *s, struct cio_ask *a
     s->asks--;
 }
 
-/* The data, or word that it is on the board; or nothing, after an error. Without a pipeline it is
- * sent when it has been received, not when MPI has taken a copy. */
+/*
+ * The data, or word that it is on the board; or nothing, after an error. Data has been sent when it
+ * has arrived, not when MPI has taken a copy: so few answers are under way whatever their length,
+ * and without a pipeline the next round is read after that.
+ */
 static void send_reply(struct cio_op *op, struct cio_serving *s, struct cio_reply *r, int leader)
 {
     struct cio_ask *a = &s->ask[leader];
-    enum cio_send_mode mode = op->aggr->pipe.depth == 1 ? CIO_SEND_SYNCHRONOUS : CIO_SEND_PLAIN;
     struct cio_iov iov = {r->buf, 0};
+    enum cio_send_mode mode = a->to == NULL ? CIO_SEND_SYNCHRONOUS : CIO_SEND_PLAIN;
     double t = cio_now();
 
     if (op->error == 0) {
