@@ -127,8 +127,8 @@ static void begin(struct state *s)
     }
     qsort(s->company, g->nranks, sizeof(*s->company), by_company);
     for (uint32_t i = 0; i < g->nranks; i++)
-        s->waiting[i] = s->company[i].rank;
-    s->nwaiting = g->nranks;
+        if (!cio_graph_stays(g, s->company[i].rank))
+            s->waiting[s->nwaiting++] = s->company[i].rank;
 }
 
 /* A counting sort of those who wait, by what they have left; it keeps the order of company. */
@@ -242,8 +242,11 @@ static void rank_all(struct state *s, uint32_t *ranking)
     uint32_t steps = cio_order_steps(s->g->nranks, s->g->most), done = 0;
 
     begin(s);
-    for (uint32_t now = 0; done < s->g->nranks; now += s->g->most / steps + 1)
+    for (uint32_t now = 0; s->nwaiting > 0; now += s->g->most / steps + 1)
         done += step(s, now, ranking + done);
+    for (uint32_t r = 0; r < s->g->nranks; r++)
+        if (cio_graph_stays(s->g, r))
+            ranking[done++] = r;
 }
 
 int cio_finish_rank(struct cio_graph *g, enum cio_finish_ties ties, uint32_t *ranking)
@@ -257,10 +260,11 @@ int cio_finish_rank(struct cio_graph *g, enum cio_finish_ties ties, uint32_t *ra
     return rc;
 }
 
-int cio_order_first_finish(struct cio_pattern *const *patterns, int n, uint32_t *ranking)
+int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+                           uint32_t *ranking)
 {
     struct cio_graph *g;
-    int rc = cio_graph_create(patterns, n, &g);
+    int rc = cio_graph_create(patterns, n, stays, &g);
 
     if (rc)
         return rc;

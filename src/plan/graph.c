@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Cells and touches of one aggregator. */
+static void count_rows(const struct cio_pattern *p, const struct cio_graph *g, uint64_t *cells,
+                       uint64_t *touches)
+{
+    for (int i = 0; i < p->rows; i++)
+        if (!cio_graph_stays(g, (uint32_t)p->row[i].rank)) {
+            (*cells)++;
+            *touches += p->row[i].count;
+        }
+}
+
 static int measure(struct cio_pattern *const *patterns, int n, struct cio_graph *g)
 {
     uint64_t stripes = 0, touches = 0, cells = 0;
@@ -13,13 +24,14 @@ static int measure(struct cio_pattern *const *patterns, int n, struct cio_graph 
         if (patterns[a]->nranks != patterns[0]->nranks)
             return -EINVAL;
         stripes += patterns[a]->npos;
-        touches += (uint64_t)patterns[a]->touches;
-        cells += (uint64_t)patterns[a]->rows;
+        count_rows(patterns[a], g, &cells, &touches);
         g->most = patterns[a]->npos > g->most ? patterns[a]->npos : g->most;
     }
     if (stripes >= UINT32_MAX || touches >= UINT32_MAX)
         return -EINVAL;
     g->nranks = (uint32_t)patterns[0]->nranks;
+    for (uint32_t r = 0; r < g->nranks; r++)
+        g->nstay += cio_graph_stays(g, r) ? 1 : 0;
     g->naggr = (uint32_t)n;
     g->nstripes = (uint32_t)stripes;
     g->ntouches = (uint32_t)touches;
@@ -53,12 +65,15 @@ static void make_cells(struct cio_pattern *const *patterns, struct cio_graph *g)
 
     for (uint32_t a = 0; a < g->naggr; a++)
         for (int i = 0; i < patterns[a]->rows; i++)
-            g->first_cell[patterns[a]->row[i].rank + 2]++;
+            if (!cio_graph_stays(g, (uint32_t)patterns[a]->row[i].rank))
+                g->first_cell[patterns[a]->row[i].rank + 2]++;
     accumulate(g->first_cell, g->nranks);
     for (uint32_t a = 0; a < g->naggr; a++)
         for (int i = 0; i < patterns[a]->rows; i++) {
             uint32_t rank = (uint32_t)patterns[a]->row[i].rank;
 
+            if (cio_graph_stays(g, rank))
+                continue;
             g->cells[g->first_cell[rank + 1]++] =
                 (struct cio_cell){.left = patterns[a]->row[i].count, .aggr = a, .rank = rank};
         }
@@ -79,9 +94,13 @@ static void fill_stripes(struct cio_pattern *const *patterns, struct cio_graph *
     for (uint32_t a = 0; a < g->naggr; a++) {
         for (int i = 0; i < patterns[a]->rows; i++) {
             const struct cio_pattern_row *row = &patterns[a]->row[i];
-            const uint32_t *pos = cio_pattern_positions(patterns[a], row, room);
-            uint32_t *to = g->stripe_of + g->cells[at[row->rank]++].first;
+            const uint32_t *pos;
+            uint32_t *to;
 
+            if (cio_graph_stays(g, (uint32_t)row->rank))
+                continue;
+            pos = cio_pattern_positions(patterns[a], row, room);
+            to = g->stripe_of + g->cells[at[row->rank]++].first;
             for (uint32_t k = 0; k < row->count; k++) {
                 to[k] = base + pos[k];
                 g->first_touch[to[k] + 2]++;
@@ -116,11 +135,16 @@ static int fill(struct cio_pattern *const *patterns, struct cio_graph *g)
     return rc;
 }
 
-int cio_graph_create(struct cio_pattern *const *patterns, int n, struct cio_graph **out)
+int cio_graph_create(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+                     struct cio_graph **out)
 {
     struct cio_graph *g = calloc(1, sizeof(*g));
-    int rc = g ? measure(patterns, n, g) : -ENOMEM;
+    int rc = -ENOMEM;
 
+    if (g) {
+        g->stays = stays;
+        rc = measure(patterns, n, g);
+    }
     if (!rc)
         rc = allocate(g);
     if (!rc)

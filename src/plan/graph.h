@@ -1,7 +1,8 @@
 /*
  * Who touches what at all aggregators, as a graph of processes and stripes: what rankings of
  * processes are made from (plan/order.h). Stripes are numbered through, aggregator by aggregator; a
- * cell is what one process touches at one aggregator.
+ * cell is what one process touches at one aggregator. Processes that stay to the end in any order have
+ * no cells: nothing is to be served early for them.
  *
  *     process   cells[first_cell[p] .. first_cell[p + 1])
  *     cell      stripe_of[cells[c].first .. cells[c + 1].first), rising
@@ -20,7 +21,9 @@ struct cio_cell {
 
 struct cio_graph {
     uint32_t nranks, naggr, nstripes, ncells, ntouches;
-    uint32_t most; /* positions of one aggregator */
+    uint32_t most;        /* positions of one aggregator */
+    const uint8_t *stays; /* per process, or NULL: nobody; the caller's, */
+    uint32_t nstay;       /* and how many do */
     uint32_t *first_cell;
     struct cio_cell *cells;
     uint32_t *stripe_of;
@@ -29,13 +32,19 @@ struct cio_graph {
 };
 
 /*
- * Of the patterns of n >= 1 aggregators; the caller's until cio_graph_destroy(). -EINVAL (unequal
- * nranks, 2^32 touches or more), -ENOMEM.
+ * Of the patterns of n >= 1 aggregators; the caller's until cio_graph_destroy(), and `stays` must
+ * last as long. -EINVAL (unequal nranks, 2^32 touches or more), -ENOMEM.
  */
-int cio_graph_create(struct cio_pattern *const *patterns, int n, struct cio_graph **out);
+int cio_graph_create(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+                     struct cio_graph **out);
 void cio_graph_destroy(struct cio_graph *g);
 
-/* How many processes touch a stripe. */
+static inline int cio_graph_stays(const struct cio_graph *g, uint32_t rank)
+{
+    return g->stays && g->stays[rank];
+}
+
+/* How many processes touch a stripe, of those who do not stay. */
 static inline uint32_t cio_graph_company(const struct cio_graph *g, uint32_t stripe)
 {
     return g->first_touch[stripe + 1] - g->first_touch[stripe];

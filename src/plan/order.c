@@ -14,6 +14,8 @@
 
 struct scored {
     uint64_t score;
+    uint64_t local;  /* and, where that is the same, the score of LW-MDF, */
+    uint32_t degree; /* then how many processes touch it */
     uint32_t pos;
 };
 
@@ -23,6 +25,10 @@ static int by_score(const void *x, const void *y)
 
     if (a->score != b->score)
         return a->score > b->score ? -1 : 1;
+    if (a->local != b->local)
+        return a->local > b->local ? -1 : 1;
+    if (a->degree != b->degree)
+        return a->degree > b->degree ? -1 : 1;
     return a->pos < b->pos ? -1 : 1;
 }
 
@@ -35,9 +41,13 @@ static void add_scores(const struct cio_pattern *p, const struct cio_pattern_row
                        uint64_t weight, uint32_t *room, struct scored *s)
 {
     const uint32_t *pos = cio_pattern_positions(p, row, room);
+    uint64_t local = weight_of(row->count);
 
-    for (uint32_t i = 0; i < row->count; i++)
+    for (uint32_t i = 0; i < row->count; i++) {
         s[pos[i]].score += weight;
+        s[pos[i]].local += local;
+        s[pos[i]].degree++;
+    }
 }
 
 typedef uint64_t weight_fn(const struct cio_pattern_row *row, const uint32_t *busiest);

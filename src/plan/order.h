@@ -11,8 +11,9 @@
  *   first-finish  the processes are ranked, each aggregator serves what the first one needs, then
  *                 what the second one needs besides, and so on
  *
- * The first three are of Jin et al., 2012; highest first, ties by offset. An aggregator makes
- * the first two by itself, the third after one exchange of cio_order_busiest() among aggregators;
+ * The first three are of Jin et al., 2012; highest first. Ties, of which the paper says nothing, go
+ * to the larger weight of LW-MDF, then to more processes, then by offset. An aggregator makes the
+ * first two by itself, the third after one exchange of cio_order_busiest() among aggregators;
  * first-finish is made where all patterns are, and what goes to the aggregators is the ranking.
  */
 #ifndef CIO_PLAN_ORDER_H
@@ -40,20 +41,24 @@ int cio_order_by_process(const struct cio_pattern *p, const uint32_t *ranking, u
  * Rank the processes greedily by when each could be finished, given what is placed for those before
  * it on every aggregator: the latest of its aggregators counts, and positions shared with an
  * earlier process are free. Ties: fewest positions left, then most company (the mean number of
- * processes on its positions), then lowest rank.
+ * processes on its positions), then lowest rank. Who stays to the end in any order comes last, and
+ * is no company (stays: not 0 for such ranks; NULL: nobody does).
  *
  * patterns: of all n >= 1 aggregators, with the same nranks. ranking holds nranks entries.
  * -EINVAL (unequal nranks, 2^32 touches or more), -ENOMEM.
  */
-int cio_order_first_finish(struct cio_pattern *const *patterns, int n, uint32_t *ranking);
+int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+                           uint32_t *ranking);
 
 /*
  * Make a ranking better, or leave it as it is: first-finish with other ties, and the best order of
  * each few processes that follow one another in the ranking (refine.c). For up to 8 processes that
  * is the best there is. It may be tried with any numbers, but costs too much for what it brings
- * beyond those that cio_order_may_refine() is for. Errors are as above.
+ * beyond those that cio_order_may_refine() is for. Who stays must come last, and does so after.
+ * Errors are as above.
  */
-int cio_order_refine(struct cio_pattern *const *patterns, int n, uint32_t *ranking);
+int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+                     uint32_t *ranking);
 int cio_order_may_refine(int64_t nranks, int64_t touches);
 
 /*

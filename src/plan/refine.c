@@ -126,13 +126,13 @@ static uint32_t place(struct sweep *s, uint32_t rank)
     return latest;
 }
 
-/* The sum of the responses of a ranking. */
+/* The sum of the responses of a ranking, but for those who stay, who are the last of it. */
 static uint64_t respond(struct sweep *s, const uint32_t *ranking)
 {
     uint64_t sum = 0;
 
     begin(s);
-    for (uint32_t i = 0; i < s->g->nranks; i++)
+    for (uint32_t i = 0; i < s->g->nranks - s->g->nstay; i++)
         sum += place(s, ranking[i]);
     return sum;
 }
@@ -315,7 +315,7 @@ static void order_window(struct sweep *s, uint32_t *ranks)
 
 static void sweep(struct sweep *s, uint32_t *ranking)
 {
-    uint32_t n = s->g->nranks;
+    uint32_t n = s->g->nranks - s->g->nstay;
 
     begin(s);
     for (uint32_t at = 0; at < n; at += HOP) {
@@ -360,12 +360,13 @@ int cio_order_may_refine(int64_t nranks, int64_t touches)
     return nranks + touches <= MOST_SIZE;
 }
 
-int cio_order_refine(struct cio_pattern *const *patterns, int n, uint32_t *ranking)
+int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+                     uint32_t *ranking)
 {
     struct cio_graph *g;
     struct sweep s;
     uint32_t *other;
-    int rc = cio_graph_create(patterns, n, &g);
+    int rc = cio_graph_create(patterns, n, stays, &g);
 
     if (rc)
         return rc;

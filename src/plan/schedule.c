@@ -150,7 +150,7 @@ static int try_kind(struct planner *pl, enum cio_schedule kind, struct cio_sched
             count_busiest(pl, v);
         } else {
             plan->ranking = v;
-            rc = cio_order_first_finish(pl->patterns, pl->n, v);
+            rc = cio_order_first_finish(pl->patterns, pl->n, pl->stays, v);
         }
     }
     if (!rc)
@@ -198,7 +198,7 @@ static int may_refine(const struct planner *pl, const struct cio_schedule_plan *
 /* Make the ranking of a plan better. The plan is released on failure. */
 static int refine(struct planner *pl, struct cio_schedule_plan *plan)
 {
-    int rc = cio_order_refine(pl->patterns, pl->n, plan->ranking);
+    int rc = cio_order_refine(pl->patterns, pl->n, pl->stays, plan->ranking);
 
     if (!rc)
         rc = respond_all(pl, plan, &plan->chosen);

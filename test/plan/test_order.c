@@ -44,7 +44,7 @@ static int by_first_finish(const struct instance *in, int aggr, uint32_t *order)
 {
     uint32_t ranking[INSTANCE_RANKS];
 
-    CHECK(cio_order_first_finish(in->patterns, in->aggrs, ranking) == 0);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, NULL, ranking) == 0);
     return cio_order_by_process(in->patterns[aggr], ranking, order);
 }
 
@@ -128,11 +128,14 @@ static void test_figure_3(void)
     instance_end(&in);
 }
 
-/* Weights of 1/3 add up to 1, whatever their order: ties are by offset. */
+/*
+ * Weights of 1/3 add up to 1, whatever their order: then more processes come first, then the lower
+ * offset. Of as many processes those with fewer positions do.
+ */
 static void test_ties(void)
 {
     struct instance in = {.ranks = 5, .aggrs = 1, .npos = {5}};
-    static const uint32_t expected[] = {0, 1, 2, 3, 4};
+    static const uint32_t by_degree[] = {1, 2, 3, 0, 4}, by_weight[] = {3, 4, 0, 1, 2};
 
     in.touch[0][0] = 0x0e;
     in.touch[1][0] = 0x0e;
@@ -140,7 +143,15 @@ static void test_ties(void)
     in.touch[3][0] = 0x01;
     in.touch[4][0] = 0x10;
     instance_begin(&in);
-    CHECK(is_order(&in, by_lw_mdf, expected));
+    CHECK(is_order(&in, by_lw_mdf, by_degree));
+    instance_end(&in);
+
+    in = (struct instance){.ranks = 3, .aggrs = 1, .npos = {5}};
+    in.touch[0][0] = 0x07;
+    in.touch[1][0] = 0x08;
+    in.touch[2][0] = 0x10;
+    instance_begin(&in);
+    CHECK(is_order(&in, by_mdf, by_weight));
     instance_end(&in);
 }
 
@@ -173,7 +184,7 @@ static void test_company(void)
     for (int r = 0; r < 5; r++)
         in.touch[r][0] = r < 2 ? 0x5 : 0xa;
     instance_begin(&in);
-    CHECK(cio_order_first_finish(in.patterns, 2, ranking) == 0);
+    CHECK(cio_order_first_finish(in.patterns, 2, NULL, ranking) == 0);
     CHECK(ranking[0] == 2 && ranking[1] == 3 && ranking[2] == 4 && ranking[3] == 0);
     CHECK(respond(&in, by_first_finish) == 3 * 2 + 2 * 4);
     instance_end(&in);
@@ -183,7 +194,7 @@ static void test_company(void)
     in.touch[0][1] = 0x3;
     in.touch[1][0] = 0xc;
     instance_begin(&in);
-    CHECK(cio_order_first_finish(in.patterns, 2, ranking) == 0);
+    CHECK(cio_order_first_finish(in.patterns, 2, NULL, ranking) == 0);
     CHECK(ranking[0] == 1 && ranking[1] == 0);
     instance_end(&in);
 }

@@ -34,12 +34,12 @@ static void make_order(const struct instance *in, int kind, int a, uint32_t *ord
         CHECK(cio_order_gw_mdf(in->patterns[a], v, order) == 0);
         break;
     case 4:
-        CHECK(cio_order_first_finish(in->patterns, in->aggrs, v) == 0);
+        CHECK(cio_order_first_finish(in->patterns, in->aggrs, NULL, v) == 0);
         CHECK(cio_order_by_process(in->patterns[a], v, order) == 0);
         break;
     case 5:
-        CHECK(cio_order_first_finish(in->patterns, in->aggrs, v) == 0);
-        CHECK(cio_order_refine(in->patterns, in->aggrs, v) == 0);
+        CHECK(cio_order_first_finish(in->patterns, in->aggrs, NULL, v) == 0);
+        CHECK(cio_order_refine(in->patterns, in->aggrs, NULL, v) == 0);
         CHECK(cio_order_by_process(in->patterns[a], v, order) == 0);
         break;
     default:
@@ -181,7 +181,7 @@ static void test_first_finish(const struct instance *in)
 
     for (int now = 0; p.n < in->ranks; now++)
         plain_step(&p, now);
-    CHECK(cio_order_first_finish(in->patterns, in->aggrs, ranking) == 0);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, NULL, ranking) == 0);
     CHECK(!memcmp(ranking, expected, (size_t)in->ranks * sizeof(*ranking)));
 }
 
@@ -264,7 +264,7 @@ static void test_refine(uint64_t rng, const struct instance *in)
     for (int i = in->ranks - 1; i > 0; i--)
         swap(&ranking[i], &ranking[check_between(&rng, 0, i)]);
     before = sum_of_ranking(in, ranking);
-    CHECK(cio_order_refine(in->patterns, in->aggrs, ranking) == 0);
+    CHECK(cio_order_refine(in->patterns, in->aggrs, NULL, ranking) == 0);
     after = sum_of_ranking(in, ranking);
     CHECK(after <= before);
     if (in->ranks <= 8)
@@ -342,7 +342,7 @@ static void test_long_steps(uint64_t *rng)
         }
         CHECK(cio_pattern_add(p, r, bits) == 0);
     }
-    CHECK(cio_order_first_finish(&p, 1, ranking) == 0);
+    CHECK(cio_order_first_finish(&p, 1, NULL, ranking) == 0);
     for (int r = 0; r < RANKS; r++)
         seen |= (uint64_t)1 << ranking[r];
     CHECK(seen == ~(uint64_t)0);

@@ -2,6 +2,7 @@
 #include "instances.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "plan/schedule.h"
 
@@ -78,7 +79,7 @@ static void test_refined(const struct instance *in)
     double base, cost;
 
     plain.ranking = ranking;
-    CHECK(cio_order_first_finish(in->patterns, in->aggrs, ranking) == 0);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, NULL, ranking) == 0);
     base = mean_under(in, &plain);
     cio_schedule_size_of(in->patterns, in->aggrs, &size);
     cost = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size) +
@@ -96,24 +97,73 @@ static void test_refined(const struct instance *in)
     cio_schedule_release(&asked);
 }
 
-/* Who stays waits for the last one, in the prediction too; if all stay, nothing is to be won. */
-static void test_stays(const struct instance *in)
+/* The same without what some ranks touch. */
+static void begin_without(const struct instance *in, const uint8_t *stays, struct instance *out)
 {
-    uint8_t stays[INSTANCE_RANKS] = {1};
-    struct cio_schedule_case known = {CIO_SCHEDULE_FIRST_FINISH, 1, stays};
-    struct cio_schedule_plan free = choose(in, CIO_SCHEDULE_FIRST_FINISH, 1), plan;
+    *out = *in;
+    for (int r = 0; r < in->ranks; r++)
+        if (stays[r])
+            memset(out->touch[r], 0, sizeof(out->touch[r]));
+    instance_begin(out);
+}
 
+/* Who stays comes last and is waited for by nobody: for the others it is as if it had nothing. */
+static void test_stays_last(const struct instance *in, const uint8_t *stays, int nstay)
+{
+    uint32_t with[INSTANCE_RANKS], without[INSTANCE_RANKS], n = 0;
+    struct instance gone;
+
+    begin_without(in, stays, &gone);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, stays, with) == 0);
+    CHECK(cio_order_first_finish(gone.patterns, gone.aggrs, NULL, without) == 0);
+    for (int i = 0; i < in->ranks; i++)
+        if (!stays[without[i]])
+            CHECK(with[n++] == without[i]);
+    for (int i = in->ranks - nstay; i < in->ranks; i++)
+        CHECK(stays[with[i]]);
+    CHECK(cio_order_refine(in->patterns, in->aggrs, stays, with) == 0);
+    for (int i = in->ranks - nstay; i < in->ranks; i++)
+        CHECK(stays[with[i]]);
+    instance_end(&gone);
+}
+
+/* Who stays has waited as long as the last one, in the prediction too. */
+static void test_stays(const struct instance *in, uint64_t *rng)
+{
+    uint8_t stays[INSTANCE_RANKS] = {0};
+    struct cio_schedule_case known = {CIO_SCHEDULE_FIRST_FINISH, 1, stays};
+    uint32_t ranking[INSTANCE_RANKS];
+    struct cio_schedule_plan plain = {.kind = CIO_SCHEDULE_FIRST_FINISH, .ranking = ranking}, plan;
+    struct instance gone;
+    int nstay = (int)check_between(rng, 1, in->ranks);
+    double waited;
+
+    for (int i = 0; i < nstay; i++)
+        stays[in->ranks - 1 - i] = 1;
+    test_stays_last(in, stays, nstay);
+    begin_without(in, stays, &gone);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, stays, ranking) == 0);
+    waited = mean_under(&gone, &plain) * in->ranks; /* of the others, not refined */
     CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
-    CHECK(plan.chosen.max == free.chosen.max && plan.chosen.mean >= free.chosen.mean - 1e-9);
-    CHECK(plan.chosen.mean <= free.chosen.mean + (double)free.chosen.max / in->ranks + 1e-9);
-    CHECK(plan.chosen.mean >= (double)plan.chosen.max / in->ranks - 1e-9);
+    CHECK(plan.chosen.max == plan.offset.max);
+    CHECK(plan.chosen.mean * in->ranks <= waited + (double)nstay * plan.chosen.max + 1e-9);
+    waited = mean_under(&gone, &plan) * in->ranks;
+    CHECK(fabs(plan.chosen.mean * in->ranks - waited - (double)nstay * plan.chosen.max) < 1e-6);
     cio_schedule_release(&plan);
+    instance_end(&gone);
+}
+
+/* If all stay, nothing is to be won. */
+static void test_all_stay(const struct instance *in)
+{
+    uint8_t stays[INSTANCE_RANKS];
+    struct cio_schedule_case known = {CIO_SCHEDULE_AUTOMATIC, 1, stays};
+    struct cio_schedule_plan plan;
+
     memset(stays, 1, sizeof(stays));
-    known.hint = CIO_SCHEDULE_AUTOMATIC;
     CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
     CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == plan.chosen.max);
     cio_schedule_release(&plan);
-    cio_schedule_release(&free);
 }
 
 /* Where it would cost too much for what it brings, nothing is refined, and that costs nothing. */
@@ -251,7 +301,7 @@ static void test_arguments(void)
 
     CHECK(cio_pattern_create(2, 5, &p[0]) == 0 && cio_pattern_create(3, 5, &p[1]) == 0);
     CHECK(cio_schedule_choose(p, 2, &known, &plan) == -EINVAL);
-    CHECK(cio_order_first_finish(p, 2, ranking) == -EINVAL);
+    CHECK(cio_order_first_finish(p, 2, NULL, ranking) == -EINVAL);
     CHECK(cio_schedule_choose(p, 1, &known, &plan) == 0);
     CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == 0 && plan.chosen.max == 0);
     cio_schedule_release(&plan);
@@ -271,7 +321,8 @@ int main(void)
         test_best(&in);
         test_worth(&in);
         test_refined(&in);
-        test_stays(&in);
+        test_stays(&in, &rng);
+        test_all_stay(&in);
         test_wire(&rng, &in);
         instance_end(&in);
     }
