@@ -7,8 +7,9 @@
  *
  *   MARK     every rank        the positions that it touches, to its leader
  *   GATHER   leader            those of its members
- *   PATTERN  leader            to each aggregator: who of the group touches what of it
- *   COLLECT  aggregator        these, of all leaders
+ *   BUNDLE   leader            to the first leader of its node: who of the group touches what
+ *   PATTERN  first leader      to each aggregator: who of the node touches what of it
+ *   COLLECT  aggregator        these, of all nodes
  *   REPORT   aggregator        to the planner (aggregator 0): its pattern, or, for GW-MDF, how much
  *                              each rank touches. Left out for MDF and LW-MDF, which need no more
  *   PLAN     planner           chooses, and tells the aggregators
@@ -33,6 +34,7 @@
 enum stage {
     STAGE_MARK,
     STAGE_GATHER,
+    STAGE_BUNDLE,
     STAGE_PATTERN,
     STAGE_COLLECT,
     STAGE_REPORT,
@@ -88,9 +90,10 @@ static int may_pay(const struct cio_op *op, const struct cio_prospect *p)
         .most = op->rounds.positions,
         .rows = cio_min64(p->touches, (int64_t)op->env.comm->size * team->naggr),
         .touches = p->touches};
+    int nodes = team->nodes->nnodes;
+    int messages = nodes + team->nleaders / nodes + 2 * team->naggr;
     double cost = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size) +
-                  cio_schedule_cost(CIO_SCHEDULE_MDF, &size) +
-                  MESSAGE_COST * (team->nleaders + 2 * team->naggr);
+                  cio_schedule_cost(CIO_SCHEDULE_MDF, &size) + MESSAGE_COST * messages;
 
     return cio_schedule_is_worth((double)size.most, stripe_seconds(op, p->stripe_ns), cost);
 }
@@ -183,7 +186,8 @@ int cio_schedule_create(struct cio_op *op)
     op->scheduling = s;
     s->boxes = 4 + CIO_TEAM_CHILDREN + team->group_size + 2 * team->naggr;
     s->out = calloc((size_t)s->boxes, sizeof(*s->out));
-    return s->out == NULL ? -ENOMEM : cio_inbox_create(op, &s->in);
+    s->theirs = calloc((size_t)team->my_leaders, sizeof(*s->theirs));
+    return s->out == NULL || s->theirs == NULL ? -ENOMEM : cio_inbox_create(op, &s->in);
 }
 
 static void drop_patterns(struct cio_op *op)
@@ -210,6 +214,10 @@ void cio_schedule_finish(struct cio_op *op)
     cio_sched_drop(op, &s->answer);
     cio_sched_drop(op, &s->report);
     cio_sched_drop(op, &s->orders);
+    cio_sched_drop(op, &s->bundle);
+    for (int i = 0; s->theirs != NULL && i < op->env.team->my_leaders; i++)
+        cio_sched_drop(op, &s->theirs[i]);
+    free(s->theirs);
     cio_sched_drop(op, &s->patterns);
     cio_sched_drop(op, &s->rows);
     cio_inbox_destroy(op, &s->in);
@@ -273,6 +281,7 @@ static int drain(struct cio_op *op)
 static int (*const stages[STAGES])(struct cio_op *op) = {
     [STAGE_MARK] = cio_sched_mark,
     [STAGE_GATHER] = cio_sched_gather,
+    [STAGE_BUNDLE] = cio_sched_bundle,
     [STAGE_PATTERN] = cio_sched_tell_patterns,
     [STAGE_COLLECT] = cio_sched_collect,
     [STAGE_REPORT] = cio_sched_report,

@@ -1,5 +1,9 @@
-/* Scheduling in a group: every rank marks what it touches, and leaders tell the aggregators. */
+/*
+ * Scheduling in a group: every rank marks what it touches, leaders pass it on to the first one of
+ * their node, and that one tells the aggregators.
+ */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/scheduling.h"
@@ -133,30 +137,122 @@ static int64_t encode_row(const struct cio_op *op, int aggr, int member, char *t
     return (int64_t)sizeof(row) + row.bytes;
 }
 
-/* Every aggregator gets a message, also if it is empty. */
-int cio_sched_tell_patterns(struct cio_op *op)
+/* What a leader tells the aggregators: bytes of the part of each, then the parts. */
+static int64_t *part_sizes(const struct cio_block *patterns)
+{
+    return (int64_t *)patterns->p;
+}
+
+static void encode_parts(struct cio_op *op)
 {
     struct cio_scheduling *s = op->scheduling;
     const struct cio_rounds *r = &op->rounds;
     int64_t each = (int64_t)(sizeof(struct cio_sched_row) + cio_bits_bound(r->positions));
+    int64_t head = r->naggr * (int64_t)sizeof(int64_t);
     int k = op->env.team->group_size;
-    int64_t at = 0;
+
+    if (cio_sched_get(op, &s->patterns, head + each * k * r->naggr) == NULL) {
+        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
+        return;
+    }
+    s->told = head;
+    for (int a = 0; a < r->naggr; a++) {
+        int64_t from = s->told;
+
+        for (int i = 0; i < k; i++)
+            s->told += encode_row(op, a, i, s->patterns.p + s->told);
+        part_sizes(&s->patterns)[a] = s->told - from;
+    }
+}
+
+static int are_parts_sound(const struct cio_op *op, const struct cio_block *b)
+{
+    int64_t left = b->size - op->rounds.naggr * (int64_t)sizeof(int64_t);
+
+    for (int a = 0; left >= 0 && a < op->rounds.naggr; a++)
+        left = part_sizes(b)[a] < 0 ? -1 : left - part_sizes(b)[a];
+    return left == 0;
+}
+
+/* Those of another leader of this node. */
+static void take_parts(struct cio_op *op, int turn)
+{
+    struct cio_scheduling *s = op->scheduling;
+    struct cio_block *b = &s->theirs[turn];
+
+    cio_sched_judge(op, CIO_SCHED_GROUP, s->in.error);
+    if (!cio_sched_has_part(op, CIO_SCHED_GROUP))
+        return;
+    if (cio_sched_get(op, b, s->in.size) == NULL) {
+        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
+        return;
+    }
+    memcpy(b->p, s->in.data, (size_t)s->in.size);
+    if (!are_parts_sound(op, b))
+        cio_sched_judge(op, CIO_SCHED_GROUP, -EBADMSG);
+}
+
+int cio_sched_bundle(struct cio_op *op)
+{
+    struct cio_scheduling *s = op->scheduling;
+    const struct cio_team *team = op->env.team;
 
     if (!cio_sched_leads(op))
         return 1;
-    if (cio_sched_has_part(op, CIO_SCHED_GROUP) &&
-        cio_sched_get(op, &s->patterns, each * k * r->naggr) == NULL)
-        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
-    for (int a = 0; a < r->naggr; a++) {
-        struct cio_block part = {NULL, 0};
+    if (cio_sched_enter(op) && cio_sched_has_part(op, CIO_SCHED_GROUP))
+        encode_parts(op);
+    if (cio_team_heads(team))
+        return cio_sched_receive(op, team->leader + team->my_first + 1, team->my_leaders - 1,
+                                 CIO_TAG_PATTERN, take_parts);
+    cio_sched_send(op, CIO_SCHED_GROUP, team->leader[team->my_first], CIO_TAG_PATTERN, &s->patterns,
+                   s->told);
+    return 1;
+}
 
-        if (cio_sched_has_part(op, CIO_SCHED_GROUP))
-            part.p = s->patterns.p + at;
-        for (int i = 0; cio_sched_has_part(op, CIO_SCHED_GROUP) && i < k; i++)
-            part.size += encode_row(op, a, i, part.p + part.size);
-        at += part.size;
-        cio_sched_send(op, CIO_SCHED_GROUP, op->env.team->aggr[a], CIO_TAG_PATTERN, &part,
-                       part.size);
+/* Room for the parts of all leaders of this node. */
+static void make_bundle(struct cio_op *op)
+{
+    struct cio_scheduling *s = op->scheduling;
+    int64_t size = s->told;
+
+    for (int i = 0; i + 1 < op->env.team->my_leaders; i++)
+        size += s->theirs[i].size;
+    if (cio_sched_has_part(op, CIO_SCHED_GROUP) && cio_sched_get(op, &s->bundle, size) == NULL)
+        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
+}
+
+/* The next part of what a leader tells, of which *at has been taken, behind what is there. */
+static void add_part(const struct cio_op *op, const struct cio_block *from, int aggr, int64_t *at,
+                     struct cio_block *to)
+{
+    int64_t head = op->rounds.naggr * (int64_t)sizeof(int64_t), size = part_sizes(from)[aggr];
+
+    memcpy(to->p + to->size, from->p + head + *at, (size_t)size);
+    to->size += size;
+    *at += size;
+}
+
+/* Every aggregator gets a message, also if it is empty. */
+int cio_sched_tell_patterns(struct cio_op *op)
+{
+    struct cio_scheduling *s = op->scheduling;
+    const struct cio_team *team = op->env.team;
+    struct cio_block part;
+    int64_t *at, told = 0;
+
+    if (!cio_team_heads(team))
+        return 1;
+    make_bundle(op);
+    at = calloc((size_t)team->my_leaders, sizeof(*at));
+    if (at == NULL)
+        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
+    for (int a = 0; a < op->rounds.naggr; a++) {
+        part = (struct cio_block){told > 0 ? s->bundle.p + told : s->bundle.p, 0};
+        for (int i = 0; cio_sched_has_part(op, CIO_SCHED_GROUP) && i < team->my_leaders; i++)
+            add_part(op, i == 0 ? &s->patterns : &s->theirs[i - 1], a, &at[i], &part);
+        cio_sched_send(op, CIO_SCHED_GROUP, team->aggr[a], CIO_TAG_PATTERN, &part, part.size);
+        told += part.size;
     }
+    free(at);
     return 1;
 }

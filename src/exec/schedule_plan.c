@@ -64,7 +64,7 @@ int cio_sched_collect(struct cio_op *op)
         return 1;
     if (cio_sched_enter(op))
         make_pattern(op);
-    return cio_sched_receive(op, op->env.team->leader, op->env.team->nleaders, CIO_TAG_PATTERN,
+    return cio_sched_receive(op, op->env.team->head, op->env.team->nodes->nnodes, CIO_TAG_PATTERN,
                              take_pattern);
 }
 

@@ -38,9 +38,13 @@ struct cio_scheduling {
     struct cio_outbox *out; /* all streams that this rank may send, */
     int nout, boxes;        /* and how many of them there are, at most */
 
-    struct cio_block rows;     /* sets of positions: of the group, or my own */
-    struct cio_block patterns; /* leader: for the aggregators */
-    struct cio_block orders;   /* leader, or member by message: order, then index, of all */
+    struct cio_block rows; /* sets of positions: of the group, or my own */
+    struct cio_block
+        patterns;             /* leader: what it tells the aggregators, behind the sizes of parts */
+    int64_t told;             /* bytes of it */
+    struct cio_block *theirs; /* head of a node: the same of its other leaders, */
+    struct cio_block bundle;  /* and of all of them */
+    struct cio_block orders;  /* leader, or member by message: order, then index, of all */
     uint32_t *order, *index;
 
     struct cio_pattern *pattern;     /* aggregator */
@@ -138,6 +142,7 @@ void cio_sched_note(struct cio_op *op, const struct cio_decision *d);
 /* The stages, in their order (schedule.c): 1 when one is over. */
 int cio_sched_mark(struct cio_op *op);
 int cio_sched_gather(struct cio_op *op);
+int cio_sched_bundle(struct cio_op *op);
 int cio_sched_tell_patterns(struct cio_op *op);
 int cio_sched_collect(struct cio_op *op);
 int cio_sched_report(struct cio_op *op);

@@ -26,13 +26,17 @@ static void find_leaders(const struct cio_nodes *nodes, int c, struct cio_team *
     for (int i = 0; i < nodes->nnodes; i++) {
         int q = cio_nodes_count(nodes, i);
 
-        if (i == mine)
+        if (i == mine) {
+            t->my_first = t->nleaders;
+            t->my_leaders = clamp(c, q);
             t->my_leader = t->nleaders + cio_local_group(q, clamp(c, q), nodes->local[t->rank]);
+        }
         for (int j = 0; j < clamp(c, q); j++)
             t->leader[t->nleaders + j] =
                 nodes->ranks[nodes->first[i] + cio_local_aggr(q, clamp(c, q), j)];
         for (int j = 0; j < q; j++)
             t->followers[t->nleaders + cio_local_group(q, clamp(c, q), j)]++;
+        t->head[i] = t->leader[t->nleaders];
         t->nleaders += clamp(c, q);
     }
 }
@@ -75,8 +79,10 @@ int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *a
     t->aggr = malloc((size_t)naggr * sizeof(int));
     t->leader = malloc((size_t)count_leaders(nodes, c) * sizeof(int));
     t->followers = calloc((size_t)count_leaders(nodes, c), sizeof(int));
+    t->head = malloc((size_t)nodes->nnodes * sizeof(int));
     t->group = malloc((size_t)cio_nodes_count(nodes, nodes->node[rank]) * sizeof(int));
-    if (t->aggr == NULL || t->leader == NULL || t->followers == NULL || t->group == NULL) {
+    if (t->aggr == NULL || t->leader == NULL || t->followers == NULL || t->head == NULL ||
+        t->group == NULL) {
         cio_team_destroy(t);
         return -ENOMEM;
     }
@@ -113,6 +119,7 @@ void cio_team_destroy(struct cio_team *t)
     if (t == NULL)
         return;
     free(t->group);
+    free(t->head);
     free(t->followers);
     free(t->leader);
     free(t->aggr);

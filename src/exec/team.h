@@ -22,6 +22,9 @@ struct cio_team {
     int *leader;    /* rank of each leader, by node and group, */
     int *followers; /* ranks in its group, itself included, */
     int my_leader;  /* and which of them serves me (is me, if my_member is 0) */
+    int *head;      /* per node: rank of its first leader, who speaks for all of them; */
+    int my_first;   /* on my node that is leader my_first, */
+    int my_leaders; /* of so many there */
     int group_size; /* ranks in my group, */
     int *group;     /* group[0] is the leader, */
     int my_member;  /* and where I am among them */
@@ -44,6 +47,11 @@ static inline int cio_team_is_remote(const struct cio_team *team, int rank)
 static inline int cio_team_leads(const struct cio_team *team)
 {
     return team->my_member == 0;
+}
+
+static inline int cio_team_heads(const struct cio_team *team)
+{
+    return team->my_member == 0 && team->my_leader == team->my_first;
 }
 
 /*
