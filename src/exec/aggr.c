@@ -402,6 +402,13 @@ int cio_aggr_transfers(const struct cio_op *op)
     return op->aggr != NULL && op->aggr->transfers > 0;
 }
 
+double cio_aggr_file_time(const struct cio_op *op)
+{
+    const struct cio_aggr *g = op->aggr;
+
+    return op->stats.time[CIO_TIME_FILE] + (g->transfers > 0 ? cio_now() - g->since : 0);
+}
+
 const uint32_t *cio_aggr_word(const struct cio_op *op)
 {
     return op->aggr != NULL ? cio_store_word(op->env.store) : NULL;

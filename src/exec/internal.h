@@ -210,6 +210,8 @@ void cio_aggr_needs(struct cio_op *op, struct cio_needs *needs);
 const uint32_t *cio_aggr_word(const struct cio_op *op);
 /* Whether file access is under way. */
 int cio_aggr_transfers(const struct cio_op *op);
+/* Seconds of this call in which it was; only on an aggregator. */
+double cio_aggr_file_time(const struct cio_op *op);
 void cio_aggr_finish(struct cio_op *op);
 
 #endif

@@ -27,12 +27,12 @@
 #define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
 /*
- * The naps in parts of what a round is known to take, if they are then longer, where ranks share
- * cores and may return early: a look costs the more the more ranks there are, and all of those who
- * are through, or begin with something else, would wait for it.
+ * The naps in parts of what file access takes for a round, if they are then longer, where ranks
+ * share cores and may return early: a look costs the more the more ranks there are, and all of
+ * those who are through, or begin with something else, would wait for it.
  */
 #define FIRST_PART 16
-#define LONGEST_PART 4
+#define LONGEST_PART 8
 #define SLOW_NAP 20000 /* but no more than this */
 
 /* The words of the reduction. */
@@ -402,22 +402,17 @@ static void await_word(struct cio_op *op, const struct cio_needs *needs)
             cio_comm_poll(op->env.comm);
 }
 
-/* Microseconds that a round takes: what is known from earlier calls, or has been seen in this one.
- */
-static int64_t round_usec(const struct cio_op *op)
+/* Microseconds of file access for a round, in the mean of those of this call. */
+static int64_t access_usec(const struct cio_op *op)
 {
-    int64_t known = op->env.pace != NULL ? op->env.pace->ns[op->req.write] : 0;
-
-    if (known > 0)
-        return known / 1000;
-    return (int64_t)(1e6 * (cio_now() - op->serving)) /
+    return (int64_t)(1e6 * cio_aggr_file_time(op)) /
            cio_max64(op->stats.count[CIO_COUNT_ROUNDS], 1);
 }
 
 /* Microseconds of the naps of an aggregator whose file access is under way, which wakes it. */
 static int64_t file_nap(const struct cio_op *op, int idle)
 {
-    int64_t round = op->set.crowded && op->set.early ? round_usec(op) : 0;
+    int64_t round = op->set.crowded && op->set.early ? access_usec(op) : 0;
 
     return cio_min64(cio_max64(SHORT_NAP, round / FIRST_PART) * idle,
                      cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP)));

@@ -38,13 +38,12 @@ struct cio_scheduling {
     struct cio_outbox *out; /* all streams that this rank may send, */
     int nout, boxes;        /* and how many of them there are, at most */
 
-    struct cio_block rows; /* sets of positions: of the group, or my own */
-    struct cio_block
-        patterns;             /* leader: what it tells the aggregators, behind the sizes of parts */
-    int64_t told;             /* bytes of it */
-    struct cio_block *theirs; /* head of a node: the same of its other leaders, */
-    struct cio_block bundle;  /* and of all of them */
-    struct cio_block orders;  /* leader, or member by message: order, then index, of all */
+    struct cio_block rows;     /* sets of positions: of the group, or my own */
+    struct cio_block patterns; /* leader: for the aggregators, a part for each behind their sizes, */
+    int64_t told;              /* so many bytes in all; */
+    struct cio_block *theirs;  /* first leader of a node: those of the others, */
+    struct cio_block bundle;   /* and all of them, for each aggregator together */
+    struct cio_block orders;   /* leader, or member by message: order, then index, of all */
     uint32_t *order, *index;
 
     struct cio_pattern *pattern;     /* aggregator */

@@ -14,8 +14,8 @@
  *
  * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
  *
- *   head -> aggr.      CIO_TAG_PATTERN  who of the node touches what (also: member to leader, and
- *                                       leader to the head of its node, the first leader there)
+ *   leader -> aggr.    CIO_TAG_PATTERN  who of the node touches what, from its first leader (also:
+ *                                       member to leader, and leader to that first one)
  *   aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back
  *   aggr. -> aggr. 0   CIO_TAG_ANSWER   decision, coded order
  *   aggr. 0 -> leader  CIO_TAG_ORDER    all answers, down the tree of leaders, and to members

@@ -1,8 +1,8 @@
 /*
  * Who touches what at all aggregators, as a graph of processes and stripes: what rankings of
  * processes are made from (plan/order.h). Stripes are numbered through, aggregator by aggregator; a
- * cell is what one process touches at one aggregator. Processes that stay to the end in any order have
- * no cells: nothing is to be served early for them.
+ * cell is what one process touches at one aggregator. Processes that stay to the end in any order
+ * have none: nothing is to be served early for them.
  *
  *     process   cells[first_cell[p] .. first_cell[p + 1])
  *     cell      stripe_of[cells[c].first .. cells[c + 1].first), rising
