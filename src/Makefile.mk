@@ -68,6 +68,7 @@ tamio_exec_sources =                  \
     %D%/exec/rounds.h                 \
     %D%/exec/schedule.c               \
     %D%/exec/schedule.h               \
+    %D%/exec/schedule_aggr.c          \
     %D%/exec/schedule_group.c         \
     %D%/exec/schedule_order.c         \
     %D%/exec/schedule_plan.c          \

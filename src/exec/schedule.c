@@ -8,16 +8,22 @@
  *   MARK     every rank        the positions that it touches, to its leader
  *   GATHER   leader            those of its members
  *   BUNDLE   leader            to the first leader of its node: who of the group touches what
- *   PATTERN  first leader      to each aggregator: who of the node touches what of it
- *   COLLECT  aggregator        these, of all nodes
- *   REPORT   aggregator        to the planner (aggregator 0): its pattern, or, for GW-MDF, how much
- *                              each rank touches. Left out for MDF and LW-MDF, which need no more
- *   PLAN     planner           chooses, and tells the aggregators
- *   HEAR     aggregator        the plan; its order, to the planner
+ *   PATTERN  first leader      to the planner (aggregator 0): who of the node touches what
+ *   COLLECT  planner           these, of all nodes
+ *   PLAN     planner           chooses, and makes the orders of all aggregators
  *   JOIN     planner           all orders, to the first leader
  *   ORDERS   leader            these, to the leaders below it in their tree, and to its members
  *   DRAIN    every rank        until what it sent has left
  *   FOLLOW   member            the orders
+ *
+ * MDF, LW-MDF and GW-MDF need no planner to choose and to make them, unless statistics are to say
+ * what they bring. Then each aggregator makes its own, and between BUNDLE and JOIN it is:
+ *
+ *   PATTERN  first leader      to each aggregator: who of the node touches what of it
+ *   COLLECT  aggregator        these, of all nodes
+ *   REPORT   aggregator        to the planner: how much each rank touches here \
+ *   PLAN     planner           to each aggregator: the most, over aggregators  / only for GW-MDF
+ *   HEAR     aggregator        that; its order, to the planner
  *
  * An order is worth something, but nothing depends on it. Who lacks memory for its part says so
  * instead of doing it, and then all stay with the order by offset; only a message that makes no
@@ -29,7 +35,6 @@
 #include <string.h>
 
 #include "exec/scheduling.h"
-#include "plan/schedule.h"
 
 enum stage {
     STAGE_MARK,
@@ -91,7 +96,7 @@ static int may_pay(const struct cio_op *op, const struct cio_prospect *p)
         .rows = cio_min64(p->touches, (int64_t)op->env.comm->size * team->naggr),
         .touches = p->touches};
     int nodes = team->nodes->nnodes;
-    int messages = nodes + team->nleaders / nodes + 2 * team->naggr;
+    int messages = nodes + team->nleaders / nodes;
     double cost = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size) +
                   cio_schedule_cost(CIO_SCHEDULE_MDF, &size) + MESSAGE_COST * messages;
 
@@ -186,20 +191,7 @@ int cio_schedule_create(struct cio_op *op)
     op->scheduling = s;
     s->boxes = 4 + CIO_TEAM_CHILDREN + team->group_size + 2 * team->naggr;
     s->out = calloc((size_t)s->boxes, sizeof(*s->out));
-    s->theirs = calloc((size_t)team->my_leaders, sizeof(*s->theirs));
-    return s->out == NULL || s->theirs == NULL ? -ENOMEM : cio_inbox_create(op, &s->in);
-}
-
-static void drop_patterns(struct cio_op *op)
-{
-    struct cio_scheduling *s = op->scheduling;
-
-    cio_pattern_destroy(s->pattern);
-    for (int a = 0; s->all != NULL && a < op->env.team->naggr; a++)
-        cio_pattern_destroy(s->all[a]);
-    free(s->all);
-    free(s->busiest);
-    free(s->mine);
+    return s->out == NULL ? -ENOMEM : cio_inbox_create(op, &s->in);
 }
 
 void cio_schedule_finish(struct cio_op *op)
@@ -208,22 +200,97 @@ void cio_schedule_finish(struct cio_op *op)
 
     if (s == NULL)
         return;
-    drop_patterns(op);
     cio_sched_drop(op, &s->joint);
     cio_sched_drop(op, &s->plan);
+    free(s->busiest);
+    cio_sched_drop_patterns(op, s->all);
+    free(s->mine);
     cio_sched_drop(op, &s->answer);
-    cio_sched_drop(op, &s->report);
+    cio_sched_drop(op, &s->counts);
+    cio_pattern_destroy(s->pattern);
     cio_sched_drop(op, &s->orders);
-    cio_sched_drop(op, &s->bundle);
-    for (int i = 0; s->theirs != NULL && i < op->env.team->my_leaders; i++)
-        cio_sched_drop(op, &s->theirs[i]);
-    free(s->theirs);
-    cio_sched_drop(op, &s->patterns);
+    cio_sched_drop(op, &s->parts);
+    cio_sched_drop_patterns(op, s->node);
     cio_sched_drop(op, &s->rows);
     cio_inbox_destroy(op, &s->in);
     free(s->out);
     free(s);
     op->scheduling = NULL;
+}
+
+/* ---- patterns ---- */
+
+struct cio_pattern **cio_sched_make_patterns(const struct cio_op *op)
+{
+    int n = op->rounds.naggr, rc = 0;
+    struct cio_pattern **p = calloc((size_t)n, sizeof(struct cio_pattern *));
+
+    for (int a = 0; p != NULL && rc == 0 && a < n; a++)
+        rc = cio_pattern_create(op->env.comm->size, op->rounds.positions, &p[a]);
+    if (rc == 0)
+        return p;
+    cio_sched_drop_patterns(op, p);
+    return NULL;
+}
+
+void cio_sched_drop_patterns(const struct cio_op *op, struct cio_pattern **patterns)
+{
+    for (int a = 0; patterns != NULL && a < op->rounds.naggr; a++)
+        cio_pattern_destroy(patterns[a]);
+    free(patterns);
+}
+
+static int are_parts_sound(const struct cio_op *op, const struct cio_inbox *in)
+{
+    const int64_t *size = (const int64_t *)in->data;
+    int64_t left = in->size - cio_sched_parts_head(op);
+
+    for (int a = 0; left >= 0 && a < op->rounds.naggr; a++)
+        left = size[a] < 0 ? -1 : left - size[a];
+    return left == 0;
+}
+
+int cio_sched_take_parts(const struct cio_op *op, struct cio_pattern **patterns,
+                         int (*take)(struct cio_pattern *p, const char *data, int64_t size))
+{
+    const struct cio_inbox *in = &op->scheduling->in;
+    const int64_t *size = (const int64_t *)in->data;
+    const char *at;
+    int rc = in->error;
+
+    if (rc != 0)
+        return rc;
+    if (!are_parts_sound(op, in))
+        return -EBADMSG;
+    at = in->data + cio_sched_parts_head(op);
+    for (int a = 0; rc == 0 && a < op->rounds.naggr; a++) {
+        rc = take(patterns[a], at, size[a]);
+        at += size[a];
+    }
+    return rc;
+}
+
+/* How many ranks touch one position, at most. */
+static void count_degrees(struct cio_op *op, const struct cio_pattern *p)
+{
+    uint32_t *degree = calloc(2 * (size_t)p->npos, sizeof(*degree));
+
+    for (int i = 0; degree != NULL && i < p->rows; i++) {
+        const uint32_t *pos = cio_pattern_positions(p, &p->row[i], degree + p->npos);
+
+        for (uint32_t j = 0; j < p->row[i].count; j++)
+            degree[pos[j]]++;
+    }
+    for (uint32_t i = 0; degree != NULL && i < p->npos; i++)
+        cio_count_most(&op->stats, CIO_COUNT_DEGREE, degree[i]);
+    free(degree);
+}
+
+void cio_sched_count_pattern(struct cio_op *op, const struct cio_pattern *p)
+{
+    cio_count_add(&op->stats, CIO_COUNT_TOUCHES, p->touches);
+    if (op->set.explain)
+        count_degrees(op, p);
 }
 
 /* ---- streams ---- */

@@ -1,9 +1,8 @@
 /*
- * Scheduling in a group: every rank marks what it touches, leaders pass it on to the first one of
- * their node, and that one tells the aggregators.
+ * Scheduling on a node: every rank marks what it touches, leaders pass it on to the first one of
+ * their node, and that one tells the aggregators, or the planner.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exec/scheduling.h"
@@ -137,122 +136,146 @@ static int64_t encode_row(const struct cio_op *op, int aggr, int member, char *t
     return (int64_t)sizeof(row) + row.bytes;
 }
 
-/* What a leader tells the aggregators: bytes of the part of each, then the parts. */
-static int64_t *part_sizes(const struct cio_block *patterns)
-{
-    return (int64_t *)patterns->p;
-}
-
-static void encode_parts(struct cio_op *op)
+/* A leader's rows, for the first one of its node. */
+static void encode_rows(struct cio_op *op)
 {
     struct cio_scheduling *s = op->scheduling;
     const struct cio_rounds *r = &op->rounds;
     int64_t each = (int64_t)(sizeof(struct cio_sched_row) + cio_bits_bound(r->positions));
-    int64_t head = r->naggr * (int64_t)sizeof(int64_t);
     int k = op->env.team->group_size;
 
-    if (cio_sched_get(op, &s->patterns, head + each * k * r->naggr) == NULL) {
+    s->told = cio_sched_parts_head(op);
+    if (cio_sched_get(op, &s->parts, s->told + each * k * r->naggr) == NULL) {
         cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
         return;
     }
-    s->told = head;
     for (int a = 0; a < r->naggr; a++) {
         int64_t from = s->told;
 
         for (int i = 0; i < k; i++)
-            s->told += encode_row(op, a, i, s->patterns.p + s->told);
-        part_sizes(&s->patterns)[a] = s->told - from;
+            s->told += encode_row(op, a, i, s->parts.p + s->told);
+        ((int64_t *)s->parts.p)[a] = s->told - from;
     }
 }
 
-static int are_parts_sound(const struct cio_op *op, const struct cio_block *b)
+/* The same at the first leader, which needs no code for its own. */
+static int add_own(struct cio_op *op)
 {
-    int64_t left = b->size - op->rounds.naggr * (int64_t)sizeof(int64_t);
+    struct cio_scheduling *s = op->scheduling;
+    const struct cio_rounds *r = &op->rounds;
+    const struct cio_team *team = op->env.team;
+    int rc = 0;
 
-    for (int a = 0; left >= 0 && a < op->rounds.naggr; a++)
-        left = part_sizes(b)[a] < 0 ? -1 : left - part_sizes(b)[a];
-    return left == 0;
+    s->node = cio_sched_make_patterns(op);
+    if (s->node == NULL)
+        return -ENOMEM;
+    for (int a = 0; a < r->naggr; a++)
+        for (int i = 0; rc == 0 && i < team->group_size; i++)
+            rc = cio_pattern_add(s->node[a], team->group[i], row_of(op, i) + a * r->slice / 64);
+    return rc;
+}
+
+static int take_rows(struct cio_pattern *p, const char *data, int64_t size)
+{
+    struct cio_sched_row row;
+    int rc = 0;
+
+    while (rc == 0 && size > 0) {
+        if (size < (int64_t)sizeof(row))
+            return -EBADMSG;
+        memcpy(&row, data, sizeof(row));
+        data += sizeof(row);
+        size -= (int64_t)sizeof(row);
+        if (row.bytes < 0 || row.bytes > size)
+            return -EBADMSG;
+        rc = cio_pattern_add_code(p, row.rank, data, (size_t)row.bytes);
+        data += row.bytes;
+        size -= row.bytes;
+    }
+    return rc == 0 || rc == -ENOMEM ? rc : -EBADMSG;
 }
 
 /* Those of another leader of this node. */
 static void take_parts(struct cio_op *op, int turn)
 {
     struct cio_scheduling *s = op->scheduling;
-    struct cio_block *b = &s->theirs[turn];
+    int rc = s->in.error;
 
-    cio_sched_judge(op, CIO_SCHED_GROUP, s->in.error);
-    if (!cio_sched_has_part(op, CIO_SCHED_GROUP))
-        return;
-    if (cio_sched_get(op, b, s->in.size) == NULL) {
-        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
-        return;
-    }
-    memcpy(b->p, s->in.data, (size_t)s->in.size);
-    if (!are_parts_sound(op, b))
-        cio_sched_judge(op, CIO_SCHED_GROUP, -EBADMSG);
+    (void)turn;
+    if (cio_sched_has_part(op, CIO_SCHED_GROUP))
+        rc = cio_sched_take_parts(op, s->node, take_rows);
+    cio_sched_judge(op, CIO_SCHED_GROUP, rc);
 }
 
 int cio_sched_bundle(struct cio_op *op)
 {
-    struct cio_scheduling *s = op->scheduling;
     const struct cio_team *team = op->env.team;
 
     if (!cio_sched_leads(op))
         return 1;
+    if (!cio_team_heads(team)) {
+        if (cio_sched_has_part(op, CIO_SCHED_GROUP))
+            encode_rows(op);
+        cio_sched_send(op, CIO_SCHED_GROUP, team->leader[team->my_first], CIO_TAG_PATTERN,
+                       &op->scheduling->parts, op->scheduling->told);
+        return 1;
+    }
     if (cio_sched_enter(op) && cio_sched_has_part(op, CIO_SCHED_GROUP))
-        encode_parts(op);
-    if (cio_team_heads(team))
-        return cio_sched_receive(op, team->leader + team->my_first + 1, team->my_leaders - 1,
-                                 CIO_TAG_PATTERN, take_parts);
-    cio_sched_send(op, CIO_SCHED_GROUP, team->leader[team->my_first], CIO_TAG_PATTERN, &s->patterns,
-                   s->told);
-    return 1;
+        cio_sched_lose(op, CIO_SCHED_GROUP, add_own(op));
+    return cio_sched_receive(op, team->leader + team->my_first + 1, team->my_leaders - 1,
+                             CIO_TAG_PATTERN, take_parts);
 }
 
-/* Room for the parts of all leaders of this node. */
-static void make_bundle(struct cio_op *op)
+/* The patterns of this node, in code. */
+static int encode_node(struct cio_op *op)
 {
     struct cio_scheduling *s = op->scheduling;
-    int64_t size = s->told;
+    int64_t bound = cio_sched_parts_head(op);
 
-    for (int i = 0; i + 1 < op->env.team->my_leaders; i++)
-        size += s->theirs[i].size;
-    if (cio_sched_has_part(op, CIO_SCHED_GROUP) && cio_sched_get(op, &s->bundle, size) == NULL)
-        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
+    s->told = bound;
+    for (int a = 0; a < op->rounds.naggr; a++)
+        bound += (int64_t)cio_pattern_bound(s->node[a]);
+    if (cio_sched_get(op, &s->parts, bound) == NULL)
+        return -ENOMEM;
+    for (int a = 0; a < op->rounds.naggr; a++) {
+        int64_t used = cio_pattern_encode(s->node[a], s->parts.p + s->told);
+
+        if (used < 0)
+            return (int)used;
+        ((int64_t *)s->parts.p)[a] = used;
+        s->told += used;
+    }
+    return 0;
 }
 
-/* The next part of what a leader tells, of which *at has been taken, behind what is there. */
-static void add_part(const struct cio_op *op, const struct cio_block *from, int aggr, int64_t *at,
-                     struct cio_block *to)
+/* Each aggregator gets its part, or only a word that there is none. */
+static void tell_aggregators(struct cio_op *op)
 {
-    int64_t head = op->rounds.naggr * (int64_t)sizeof(int64_t), size = part_sizes(from)[aggr];
+    struct cio_scheduling *s = op->scheduling;
+    int64_t at = cio_sched_parts_head(op);
+    struct cio_block part = {NULL, 0};
 
-    memcpy(to->p + to->size, from->p + head + *at, (size_t)size);
-    to->size += size;
-    *at += size;
+    for (int a = 0; a < op->rounds.naggr; a++) {
+        if (cio_sched_has_part(op, CIO_SCHED_GROUP))
+            part = (struct cio_block){s->parts.p + at, ((int64_t *)s->parts.p)[a]};
+        cio_sched_send(op, CIO_SCHED_GROUP, op->env.team->aggr[a], CIO_TAG_PATTERN, &part,
+                       part.size);
+        at += part.size;
+    }
 }
 
-/* Every aggregator gets a message, also if it is empty. */
 int cio_sched_tell_patterns(struct cio_op *op)
 {
     struct cio_scheduling *s = op->scheduling;
-    const struct cio_team *team = op->env.team;
-    struct cio_block part;
-    int64_t *at, told = 0;
 
-    if (!cio_team_heads(team))
+    if (!cio_team_heads(op->env.team))
         return 1;
-    make_bundle(op);
-    at = calloc((size_t)team->my_leaders, sizeof(*at));
-    if (at == NULL)
-        cio_sched_lose(op, CIO_SCHED_GROUP, -ENOMEM);
-    for (int a = 0; a < op->rounds.naggr; a++) {
-        part = (struct cio_block){told > 0 ? s->bundle.p + told : s->bundle.p, 0};
-        for (int i = 0; cio_sched_has_part(op, CIO_SCHED_GROUP) && i < team->my_leaders; i++)
-            add_part(op, i == 0 ? &s->patterns : &s->theirs[i - 1], a, &at[i], &part);
-        cio_sched_send(op, CIO_SCHED_GROUP, team->aggr[a], CIO_TAG_PATTERN, &part, part.size);
-        told += part.size;
-    }
-    free(at);
+    if (cio_sched_has_part(op, CIO_SCHED_GROUP))
+        cio_sched_lose(op, CIO_SCHED_GROUP, encode_node(op));
+    if (!cio_sched_is_central(op))
+        tell_aggregators(op);
+    else
+        cio_sched_send(op, CIO_SCHED_GROUP, op->env.team->aggr[0], CIO_TAG_PATTERN, &s->parts,
+                       s->told);
     return 1;
 }

@@ -1,5 +1,6 @@
-/* The orders of all aggregators on their way to every rank, which then follows them. */
+/* The orders of aggregators: made, and on their way to every rank, which then follows them. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/scheduling.h"
@@ -16,29 +17,72 @@ int64_t cio_sched_joint_bytes(const struct cio_op *op)
     return (cio_sched_answer_bytes(op) + (int64_t)sizeof(int32_t)) * op->rounds.naggr;
 }
 
-static void make_joint(struct cio_op *op)
+/* ---- at the aggregators, or at the planner ---- */
+
+int cio_sched_make_answer(struct cio_op *op)
 {
-    if (cio_sched_get(op, &op->scheduling->joint, cio_sched_joint_bytes(op)) == NULL)
-        cio_sched_lose(op, CIO_SCHED_PLANNER, -ENOMEM);
+    struct cio_scheduling *s = op->scheduling;
+
+    s->mine = malloc((size_t)op->rounds.positions * sizeof(*s->mine));
+    if (s->mine == NULL || cio_sched_get(op, &s->answer, cio_sched_answer_bytes(op)) == NULL)
+        return -ENOMEM;
+    return 0;
+}
+
+static enum cio_why why_of(const struct cio_op *op, enum cio_schedule kind)
+{
+    if (op->set.schedule != CIO_SCHEDULE_AUTOMATIC)
+        return CIO_WHY_ASKED;
+    return kind == CIO_SCHEDULE_OFFSET ? CIO_WHY_NO_GAIN : CIO_WHY_BEST;
+}
+
+int64_t cio_sched_answer(struct cio_op *op, const struct cio_schedule_plan *plan,
+                         const struct cio_pattern *p)
+{
+    struct cio_scheduling *s = op->scheduling;
+    struct cio_decision d = {.kind = plan->kind,
+                             .why = why_of(op, plan->kind),
+                             .permuted = plan->kind != CIO_SCHEDULE_OFFSET,
+                             .known = cio_sched_is_central(op),
+                             .offset = plan->offset.mean,
+                             .chosen = plan->chosen.mean};
+    int rc = cio_schedule_order(plan, p, s->mine);
+
+    if (rc != 0)
+        return rc;
+    memcpy(s->answer.p, &d, sizeof(d));
+    return (int64_t)(sizeof(d) + cio_permutation_encode(s->mine, (uint32_t)op->rounds.positions,
+                                                        s->answer.p + sizeof(d)));
+}
+
+int cio_sched_make_joint(struct cio_op *op)
+{
+    return cio_sched_get(op, &op->scheduling->joint, cio_sched_joint_bytes(op)) == NULL ? -ENOMEM
+                                                                                        : 0;
 }
 
 /* One that cannot be an answer is passed on as an error, too: it is one for everybody then. */
-static void join_answer(struct cio_op *op, int aggr)
+void cio_sched_join_answer(struct cio_op *op, const char *data, int64_t size)
 {
     struct cio_scheduling *s = op->scheduling;
-    int32_t size = s->in.error != 0 ? s->in.error : (int32_t)s->in.size;
+    int32_t head = size > cio_sched_answer_bytes(op) ? -EBADMSG : (int32_t)size;
 
-    (void)aggr;
     if (!cio_sched_has_part(op, CIO_SCHED_PLANNER))
         return;
-    if (size > cio_sched_answer_bytes(op))
-        size = -EBADMSG;
-    memcpy(s->joint.p + s->joined, &size, sizeof(size));
-    s->joined += (int64_t)sizeof(size);
-    if (size <= 0)
+    memcpy(s->joint.p + s->joined, &head, sizeof(head));
+    s->joined += (int64_t)sizeof(head);
+    if (head <= 0)
         return;
-    memcpy(s->joint.p + s->joined, s->in.data, (size_t)size);
-    s->joined += size;
+    memcpy(s->joint.p + s->joined, data, (size_t)head);
+    s->joined += head;
+}
+
+static void take_one(struct cio_op *op, int aggr)
+{
+    const struct cio_inbox *in = &op->scheduling->in;
+
+    (void)aggr;
+    cio_sched_join_answer(op, in->data, in->error != 0 ? in->error : in->size);
 }
 
 int cio_sched_join(struct cio_op *op)
@@ -48,13 +92,17 @@ int cio_sched_join(struct cio_op *op)
 
     if (!cio_sched_plans(op))
         return 1;
-    if (cio_sched_enter(op))
-        make_joint(op);
-    if (!cio_sched_receive(op, team->aggr, team->naggr, CIO_TAG_ANSWER, join_answer))
-        return 0;
+    if (!cio_sched_is_central(op)) {
+        if (cio_sched_enter(op))
+            cio_sched_lose(op, CIO_SCHED_PLANNER, cio_sched_make_joint(op));
+        if (!cio_sched_receive(op, team->aggr, team->naggr, CIO_TAG_ANSWER, take_one))
+            return 0;
+    }
     cio_sched_send(op, CIO_SCHED_PLANNER, team->leader[0], CIO_TAG_ORDER, &s->joint, s->joined);
     return 1;
 }
+
+/* ---- at those who follow it ---- */
 
 static void keep_offset(const struct cio_op *op, int aggr)
 {

@@ -1,6 +1,7 @@
 /*
  * The inside of scheduling, for the files that make it up: schedule.c (whether, and its stages),
- * schedule_group.c (who touches what), schedule_plan.c (aggregators and planner), schedule_order.c
+ * schedule_group.c (who of a node touches what), schedule_aggr.c (aggregators that make their
+ * orders by themselves), schedule_plan.c (the planner, which makes those of all), schedule_order.c
  * (the orders, and who follows them).
  */
 #ifndef CIO_EXEC_SCHEDULING_H
@@ -9,8 +10,9 @@
 #include "exec/schedule.h"
 #include "exec/stream.h"
 #include "plan/pattern.h"
+#include "plan/schedule.h"
 
-/* One rank's row of a pattern, on its way from its leader to an aggregator; its code follows. */
+/* One rank's row of a pattern, on its way from its leader to the first one; its code follows. */
 struct cio_sched_row {
     int32_t rank;
     int32_t bytes;
@@ -39,22 +41,23 @@ struct cio_scheduling {
     int nout, boxes;        /* and how many of them there are, at most */
 
     struct cio_block rows;     /* sets of positions: of the group, or my own */
-    struct cio_block patterns; /* leader: for the aggregators, a part for each behind their sizes, */
-    int64_t told;              /* so many bytes in all; */
-    struct cio_block *theirs;  /* first leader of a node: those of the others, */
-    struct cio_block bundle;   /* and all of them, for each aggregator together */
-    struct cio_block orders;   /* leader, or member by message: order, then index, of all */
+    struct cio_pattern **node; /* first leader of a node: who of it touches what, per aggregator */
+    struct cio_block
+        parts;    /* a leader's rows, or the code of a node: a part for each aggregator, */
+    int64_t told; /* so many bytes in all */
+    struct cio_block orders; /* leader, or member by message: order, then index, of all */
     uint32_t *order, *index;
 
-    struct cio_pattern *pattern;     /* aggregator */
-    struct cio_block report, answer; /* to the planner */
-    uint32_t *mine;                  /* its own order */
+    struct cio_pattern *pattern; /* aggregator by itself */
+    struct cio_block counts;     /* GW-MDF: stripes per rank, for the planner */
+    struct cio_block answer;     /* of one aggregator, */
+    uint32_t *mine;              /* and the order in it */
 
-    struct cio_pattern **all; /* planner: NULL, if it needs the counts only */
-    uint32_t *busiest;
-    struct cio_block plan;
-    struct cio_block joint; /* the answers of all aggregators, */
-    int64_t joined;         /* so many bytes of it */
+    struct cio_pattern **all; /* planner: who touches what, per aggregator; */
+    uint32_t *busiest;        /* GW-MDF: the largest of the counts, */
+    struct cio_block plan;    /* and their code */
+    struct cio_block joint;   /* the answers of all aggregators, */
+    int64_t joined;           /* so many bytes of it */
 
     struct cio_decision decision;
 };
@@ -69,17 +72,19 @@ static inline int cio_sched_plans(const struct cio_op *op)
     return op->env.team->my_aggr == 0;
 }
 
-/* Whether the aggregators cannot make their orders by themselves; or the response is wanted. */
-static inline int cio_sched_is_planned(const struct cio_op *op)
-{
-    return op->set.explain ||
-           (op->set.schedule != CIO_SCHEDULE_MDF && op->set.schedule != CIO_SCHEDULE_LW_MDF);
-}
-
-/* The planner needs no patterns for GW-MDF. */
+/* Whether aggregators must know, for their orders, what ranks touch at the others. */
 static inline int cio_sched_is_counted(const struct cio_op *op)
 {
     return op->set.schedule == CIO_SCHEDULE_GW_MDF && !op->set.explain;
+}
+
+/* Whether the planner makes all orders: aggregators cannot by themselves, or the response is
+ * wanted. */
+static inline int cio_sched_is_central(const struct cio_op *op)
+{
+    return op->set.explain ||
+           (op->set.schedule != CIO_SCHEDULE_MDF && op->set.schedule != CIO_SCHEDULE_LW_MDF &&
+            op->set.schedule != CIO_SCHEDULE_GW_MDF);
 }
 
 /* In a group without shared memory. */
@@ -130,6 +135,34 @@ void cio_sched_send(struct cio_op *op, enum cio_sched_role as, int dest, enum ci
 int cio_sched_receive(struct cio_op *op, const int *ranks, int n, enum cio_tag tag,
                       void (*take)(struct cio_op *op, int turn));
 
+/* A pattern for each aggregator, with nobody in it: NULL for want of memory. */
+struct cio_pattern **cio_sched_make_patterns(const struct cio_op *op);
+void cio_sched_drop_patterns(const struct cio_op *op, struct cio_pattern **patterns);
+
+/* Bytes before the parts of a message with one for each aggregator: these are their sizes. */
+static inline int64_t cio_sched_parts_head(const struct cio_op *op)
+{
+    return op->rounds.naggr * (int64_t)sizeof(int64_t);
+}
+
+/* Adds the parts of such a message, which has been received, to the patterns of their aggregators.
+ * -EBADMSG, -ENOMEM; or why there is no message. */
+int cio_sched_take_parts(const struct cio_op *op, struct cio_pattern **patterns,
+                         int (*take)(struct cio_pattern *p, const char *data, int64_t size));
+
+/* For the statistics. */
+void cio_sched_count_pattern(struct cio_op *op, const struct cio_pattern *p);
+
+/* The order of an aggregator under a plan, behind what was decided, in s->answer: its bytes, or
+ * -ENOMEM. */
+int cio_sched_make_answer(struct cio_op *op);
+int64_t cio_sched_answer(struct cio_op *op, const struct cio_schedule_plan *plan,
+                         const struct cio_pattern *p);
+
+/* The answer of the next aggregator, or why there is none, for all ranks. */
+int cio_sched_make_joint(struct cio_op *op);
+void cio_sched_join_answer(struct cio_op *op, const char *data, int64_t size);
+
 /* Bytes of one aggregator's answer, at most; of all of them as they travel: each behind its size,
  * or behind why there is none. */
 int64_t cio_sched_answer_bytes(const struct cio_op *op);
@@ -144,8 +177,10 @@ int cio_sched_gather(struct cio_op *op);
 int cio_sched_bundle(struct cio_op *op);
 int cio_sched_tell_patterns(struct cio_op *op);
 int cio_sched_collect(struct cio_op *op);
+int cio_sched_collect_all(struct cio_op *op);
 int cio_sched_report(struct cio_op *op);
 int cio_sched_plan(struct cio_op *op);
+int cio_sched_find_maxima(struct cio_op *op);
 int cio_sched_hear_plan(struct cio_op *op);
 int cio_sched_join(struct cio_op *op);
 int cio_sched_hear_orders(struct cio_op *op);

@@ -14,9 +14,10 @@
  *
  * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
  *
- *   leader -> aggr.    CIO_TAG_PATTERN  who of the node touches what, from its first leader (also:
- *                                       member to leader, and leader to that first one)
- *   aggr. -> aggr. 0   CIO_TAG_REPORT   the pattern of all groups; CIO_TAG_PLAN: back
+ *   leader -> aggr. 0  CIO_TAG_PATTERN  who of the node touches what, from its first leader (also:
+ *                                       member to leader, and leader to that first one); where
+ *                                       aggregators make their orders by themselves, to each
+ *   aggr. -> aggr. 0   CIO_TAG_REPORT   GW-MDF: how much each rank touches; CIO_TAG_PLAN: the most
  *   aggr. -> aggr. 0   CIO_TAG_ANSWER   decision, coded order
  *   aggr. 0 -> leader  CIO_TAG_ORDER    all answers, down the tree of leaders, and to members
  */

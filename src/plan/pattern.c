@@ -300,7 +300,8 @@ int64_t cio_pattern_encode(const struct cio_pattern *p, void *buf)
 
 struct reader {
     const uint8_t *p, *end;
-    int at; /* first rank not yet read */
+    int at;   /* first rank not yet read */
+    int rows; /* that were there before */
 };
 
 /* Move on by `skip` ranks. Returns the rank there, or -EBADMSG if there is none. */
@@ -324,14 +325,18 @@ static int read_same(struct cio_pattern *p, struct reader *r, int rank)
     uint64_t more;
     int rc;
 
-    if (p->rows == 0 || get(r, &more) || more > (uint64_t)(p->nranks - rank - 1))
+    if (p->rows == r->rows || get(r, &more) || more > (uint64_t)(p->nranks - rank - 1) ||
+        more >= (uint64_t)(p->nranks - p->rows))
         return -EBADMSG;
     rc = reserve_rows(p, (int)more + 1);
     if (rc)
         return rc;
     row = p->row[p->rows - 1];
-    for (row.rank = rank; row.rank <= rank + (int)more; row.rank++)
+    for (row.rank = rank; row.rank <= rank + (int)more; row.rank++) {
+        if (p->row_of[row.rank])
+            return -EBADMSG;
         append_row(p, row);
+    }
     r->at = row.rank;
     return 0;
 }
@@ -378,8 +383,8 @@ static int read_row(struct cio_pattern *p, struct reader *r)
     if (get(r, &head))
         return -EBADMSG;
     rank = advance(r, head >> 2, p->nranks);
-    if (rank < 0)
-        return rank;
+    if (rank < 0 || p->row_of[rank])
+        return -EBADMSG;
     switch (head & 3) {
     case ROW_SAME:
         return read_same(p, r, rank);
@@ -392,24 +397,15 @@ static int read_row(struct cio_pattern *p, struct reader *r)
     }
 }
 
-int cio_pattern_decode(const void *buf, size_t size, int nranks, int64_t max_pos,
-                       struct cio_pattern **out)
+int cio_pattern_decode(const void *buf, size_t size, struct cio_pattern *p)
 {
-    struct reader r = {.p = buf, .end = (const uint8_t *)buf + size};
-    struct cio_pattern *p;
+    struct reader r = {.p = buf, .end = (const uint8_t *)buf + size, .rows = p->rows};
     uint64_t n, npos;
-    int rc;
+    int rc = 0;
 
-    if (get(&r, &n) || n != (uint64_t)nranks || get(&r, &npos) || npos > (uint64_t)max_pos)
+    if (get(&r, &n) || n != (uint64_t)p->nranks || get(&r, &npos) || npos != p->npos)
         return -EBADMSG;
-    rc = cio_pattern_create(nranks, (int64_t)npos, &p);
-    if (rc)
-        return rc;
     while (!rc && r.p < r.end)
         rc = read_row(p, &r);
-    if (rc)
-        cio_pattern_destroy(p);
-    else
-        *out = p;
     return rc;
 }

@@ -45,7 +45,7 @@ void cio_pattern_destroy(struct cio_pattern *p);
  */
 int cio_pattern_add(struct cio_pattern *p, int rank, const uint64_t *bits);
 
-/* The same from cio_bits_encode(), as ranks send it. -EBADMSG if that is malformed. */
+/* The same from cio_bits_encode(), as leaders send it. -EBADMSG if that is malformed. */
 int cio_pattern_add_code(struct cio_pattern *p, int rank, const void *code, size_t size);
 
 /* The row of a rank; NULL if it touches nothing here. */
@@ -69,10 +69,10 @@ size_t cio_pattern_bound(const struct cio_pattern *p);
 int64_t cio_pattern_encode(const struct cio_pattern *p, void *buf);
 
 /*
- * The pattern of a message, which must be one of nranks ranks; npos is what the message says, but
- * at most max_pos. -EBADMSG if it is malformed, -EINVAL, -ENOMEM. Safe on any bytes.
+ * Add what a message says of other ranks. -EBADMSG if it is malformed, not of as many ranks and
+ * positions, or of a rank that is there already; -ENOMEM. After a failure some of them may have
+ * been added. Safe on any bytes.
  */
-int cio_pattern_decode(const void *buf, size_t size, int nranks, int64_t max_pos,
-                       struct cio_pattern **out);
+int cio_pattern_decode(const void *buf, size_t size, struct cio_pattern *p);
 
 #endif

@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "plan/maxima.h"
 #include "plan/order.h"
-#include "plan/varint.h"
 
 /*
  * Nanoseconds on one core, from bench/schedule --costs (doc/scheduling.md, "Costs"), with the
@@ -307,123 +305,5 @@ int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
         rc = make_plan(&pl, known->hint, plan);
     free(pl.response);
     free(pl.order);
-    return rc;
-}
-
-/*
- * Every field but the counts is a varint (varint.h).
- *
- *     plan       | kind | nranks | response by offset | response | ranking or counts |
- *
- *     response   | sum over all ranks | max |
- *     ranking    | rank | rank | ...        all of them, first-finish only
- *     counts     of plan/maxima.h, GW-MDF only
- */
-static uint8_t *put_response(uint8_t *p, const struct cio_response *r, int nranks)
-{
-    p = cio_varint_put(p, (uint64_t)(r->mean * nranks + 0.5));
-    return cio_varint_put(p, r->max);
-}
-
-size_t cio_schedule_bound(int nranks)
-{
-    size_t ranking = CIO_VARINT_MAX * (size_t)nranks, counts = cio_maxima_bound(nranks);
-
-    return 6 * CIO_VARINT_MAX + (ranking > counts ? ranking : counts);
-}
-
-size_t cio_schedule_encode(const struct cio_schedule_plan *plan, int nranks, void *buf)
-{
-    uint8_t *p = cio_varint_put(buf, plan->kind);
-
-    p = cio_varint_put(p, (uint64_t)nranks);
-    p = put_response(p, &plan->offset, nranks);
-    p = put_response(p, &plan->chosen, nranks);
-    for (int i = 0; plan->ranking && i < nranks; i++)
-        p = cio_varint_put(p, plan->ranking[i]);
-    if (plan->busiest)
-        p += cio_maxima_encode(plan->busiest, nranks, p);
-    return (size_t)(p - (uint8_t *)buf);
-}
-
-static const uint8_t *get_response(const uint8_t *p, const uint8_t *end, int nranks,
-                                   struct cio_response *r)
-{
-    uint64_t sum, max;
-
-    p = cio_varint_get(p, end, &sum);
-    p = p ? cio_varint_get(p, end, &max) : NULL;
-    if (!p || max > UINT32_MAX || sum > max * (uint64_t)nranks)
-        return NULL;
-    *r = (struct cio_response){(double)sum / nranks, (uint32_t)max};
-    return p;
-}
-
-/* The ranking that takes all bytes up to the end; seen has a zero for each rank. */
-static int get_ranking(const uint8_t *p, const uint8_t *end, int nranks, char *seen,
-                       uint32_t *ranking)
-{
-    uint64_t rank;
-
-    for (int i = 0; i < nranks; i++) {
-        p = cio_varint_get(p, end, &rank);
-        if (!p || rank >= (uint64_t)nranks || seen[rank])
-            return -EBADMSG;
-        seen[rank] = 1;
-        ranking[i] = (uint32_t)rank;
-    }
-    return p == end ? 0 : -EBADMSG;
-}
-
-static int decode_ranking(const uint8_t *p, const uint8_t *end, int nranks, uint32_t *ranking)
-{
-    char *seen = calloc((size_t)nranks, 1);
-    int rc = seen ? get_ranking(p, end, nranks, seen, ranking) : -ENOMEM;
-
-    free(seen);
-    return rc;
-}
-
-/* What goes with the kind: the bytes from p to the end. */
-static int decode_rest(const uint8_t *p, const uint8_t *end, int nranks,
-                       struct cio_schedule_plan *plan)
-{
-    uint32_t *v;
-
-    if (plan->kind != CIO_SCHEDULE_FIRST_FINISH && plan->kind != CIO_SCHEDULE_GW_MDF)
-        return p == end ? 0 : -EBADMSG;
-    v = calloc((size_t)nranks, sizeof(*v));
-    if (!v)
-        return -ENOMEM;
-    if (plan->kind == CIO_SCHEDULE_FIRST_FINISH) {
-        plan->ranking = v;
-        return decode_ranking(p, end, nranks, v);
-    }
-    plan->busiest = v;
-    return cio_maxima_decode_combine(p, (size_t)(end - p), nranks, v);
-}
-
-int cio_schedule_decode(const void *buf, size_t size, int nranks, struct cio_schedule_plan *plan)
-{
-    const uint8_t *p = buf, *end = p + size;
-    struct cio_schedule_plan got = {.cost = 0};
-    uint64_t kind, n;
-    int rc;
-
-    p = cio_varint_get(p, end, &kind);
-    p = p ? cio_varint_get(p, end, &n) : NULL;
-    if (!p || kind > CIO_SCHEDULE_FIRST_FINISH || kind == CIO_SCHEDULE_AUTOMATIC ||
-        n != (uint64_t)nranks)
-        return -EBADMSG;
-    got.kind = (enum cio_schedule)kind;
-    p = get_response(p, end, nranks, &got.offset);
-    p = p ? get_response(p, end, nranks, &got.chosen) : NULL;
-    if (!p)
-        return -EBADMSG;
-    rc = decode_rest(p, end, nranks, &got);
-    if (rc)
-        cio_schedule_release(&got);
-    else
-        *plan = got;
     return rc;
 }

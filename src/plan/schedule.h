@@ -4,8 +4,7 @@
  * order if it saves at least CIO_SCHEDULE_WORTH times what was computed to find it, and leaves out
  * what could not; by offset if there is none.
  *
- * All patterns are at one place here. What is sent from there to the aggregators is the kind, and
- * what goes with it: the ranking (first-finish) or the counts (GW-MDF; plan/maxima.h).
+ * All patterns are at one place here, and the orders of all aggregators can be made there.
  */
 #ifndef CIO_PLAN_SCHEDULE_H
 #define CIO_PLAN_SCHEDULE_H
@@ -75,19 +74,6 @@ struct cio_schedule_plan {
 int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
                         const struct cio_schedule_case *known, struct cio_schedule_plan *plan);
 void cio_schedule_release(struct cio_schedule_plan *plan);
-
-/* Bytes that the code of a plan for nranks ranks needs at worst. */
-size_t cio_schedule_bound(int nranks);
-
-/* The plan for the wire, but for its cost. Returns the bytes used. */
-size_t cio_schedule_encode(const struct cio_schedule_plan *plan, int nranks, void *buf);
-
-/*
- * The plan of a message, to be released like another; its cost is 0. -EBADMSG if the message is
- * malformed, not of nranks ranks, or its ranking has not each of them once; -ENOMEM. Safe on any
- * bytes.
- */
-int cio_schedule_decode(const void *buf, size_t size, int nranks, struct cio_schedule_plan *plan);
 
 /* The order of one aggregator under a plan; order holds npos entries. -ENOMEM. */
 int cio_schedule_order(const struct cio_schedule_plan *plan, const struct cio_pattern *p,

@@ -107,20 +107,32 @@ static void check_sane(const struct cio_pattern *p)
     free(room);
 }
 
-static void try_decode(const uint8_t *buf, size_t size, int nranks)
+/* Into a pattern with a row of its own, which half of them have, too. */
+static void try_decode(const uint8_t *buf, size_t size, const struct truth *t)
 {
     uint8_t *exact = malloc(size + !size);
     struct cio_pattern *p;
     int rc;
 
     memcpy(exact, buf, size);
-    rc = cio_pattern_decode(exact, size, nranks, MAX_POS, &p);
+    CHECK(cio_pattern_create(t->nranks, t->npos, &p) == 0);
+    CHECK(cio_pattern_add(p, 0, t->bits[t->nranks / 2]) == 0);
+    rc = cio_pattern_decode(exact, size, p);
     CHECK(rc == 0 || rc == -EBADMSG);
-    if (rc == 0) {
-        check_sane(p);
-        cio_pattern_destroy(p);
-    }
+    check_sane(p);
+    cio_pattern_destroy(p);
     free(exact);
+}
+
+static int decode_as(const uint8_t *buf, int64_t size, int nranks, int64_t npos)
+{
+    struct cio_pattern *p;
+    int rc;
+
+    CHECK(cio_pattern_create(nranks, npos, &p) == 0);
+    rc = cio_pattern_decode(buf, (size_t)size, p);
+    cio_pattern_destroy(p);
+    return rc;
 }
 
 static void test_wire(uint64_t *rng, const struct truth *t, const struct cio_pattern *p)
@@ -132,26 +144,48 @@ static void test_wire(uint64_t *rng, const struct truth *t, const struct cio_pat
 
     if (!CHECK(size > 0 && (size_t)size <= bound))
         return;
-    CHECK(cio_pattern_decode(buf, (size_t)size, t->nranks, MAX_POS, &got) == 0);
+    CHECK(cio_pattern_create(t->nranks, t->npos, &got) == 0);
+    CHECK(cio_pattern_decode(buf, (size_t)size, got) == 0);
+    check_same(got, t);
+    CHECK(cio_pattern_decode(buf, (size_t)size, got) == (got->rows > 0 ? -EBADMSG : 0));
     check_same(got, t);
     cio_pattern_destroy(got);
-    CHECK(cio_pattern_decode(buf, (size_t)size, t->nranks + 1, MAX_POS, &got) == -EBADMSG);
-    CHECK(t->npos == 0 ||
-          cio_pattern_decode(buf, (size_t)size, t->nranks, t->npos - 1, &got) == -EBADMSG);
+    CHECK(decode_as(buf, size, t->nranks + 1, t->npos) == -EBADMSG);
+    CHECK(decode_as(buf, size, t->nranks, t->npos + 1) == -EBADMSG);
     for (int i = 0; i < 20; i++)
-        try_decode(buf, (size_t)check_between(rng, 0, size), t->nranks);
+        try_decode(buf, (size_t)check_between(rng, 0, size), t);
     for (int i = 0; i < 50; i++) {
         buf[check_between(rng, 0, size - 1)] = (uint8_t)check_random(rng);
-        try_decode(buf, (size_t)size, t->nranks);
+        try_decode(buf, (size_t)size, t);
     }
     free(buf);
 }
 
+/* A pattern that comes in parts, of ranks in turn, is the same. */
+static void test_parts(uint64_t *rng, const struct truth *t)
+{
+    enum { PARTS = 3 };
+    struct cio_pattern *part[PARTS], *whole;
+
+    CHECK(cio_pattern_create(t->nranks, t->npos, &whole) == 0);
+    for (int i = 0; i < PARTS; i++)
+        CHECK(cio_pattern_create(t->nranks, t->npos, &part[i]) == 0);
+    for (int r = 0; r < t->nranks; r++)
+        CHECK(cio_pattern_add(part[check_between(rng, 0, PARTS - 1)], r, t->bits[r]) == 0);
+    for (int i = 0; i < PARTS; i++) {
+        uint8_t *buf = malloc(cio_pattern_bound(part[i]));
+
+        CHECK(cio_pattern_decode(buf, (size_t)cio_pattern_encode(part[i], buf), whole) == 0);
+        free(buf);
+        cio_pattern_destroy(part[i]);
+    }
+    check_same(whole, t);
+    cio_pattern_destroy(whole);
+}
+
 static int refused(const char *bytes, size_t size)
 {
-    struct cio_pattern *p;
-
-    return cio_pattern_decode(bytes, size, 4, 1000, &p) == -EBADMSG;
+    return decode_as((const uint8_t *)bytes, (int64_t)size, 4, 200) == -EBADMSG;
 }
 
 #define REFUSED(bytes) refused(bytes, sizeof(bytes) - 1)
@@ -164,14 +198,18 @@ static void test_messages(void)
     struct cio_pattern *p;
     uint32_t room[200];
 
-    CHECK(cio_pattern_decode(good, sizeof(good) - 1, 4, 200, &p) == 0);
+    CHECK(cio_pattern_create(4, 200, &p) == 0);
+    CHECK(cio_pattern_decode(good, sizeof(good) - 1, p) == 0);
     CHECK(p->rows == 3 && p->touches == 6 && !cio_pattern_row_of(p, 1));
     CHECK(cio_pattern_positions(p, cio_pattern_row_of(p, 3), room)[1] == 6);
+    CHECK(cio_pattern_decode("\4\xc8\1\4\0", 5, p) == -EBADMSG);       /* the same as which? */
+    CHECK(cio_pattern_decode("\4\xc8\1\5\0\5\0\0", 8, p) == -EBADMSG); /* rank 2 again */
+    CHECK(p->rows == 4 && cio_pattern_row_of(p, 1)->count == 1);
     cio_pattern_destroy(p);
 
     CHECK(REFUSED(""));
     CHECK(REFUSED("\4"));
-    CHECK(REFUSED("\4\xe9\7"));             /* 1001 positions */
+    CHECK(REFUSED("\4\xc9\1"));             /* 201 positions */
     CHECK(REFUSED("\4\xc8\1\0\0"));         /* the same as which? */
     CHECK(REFUSED("\4\xc8\1\1\0\5\0\3"));   /* four ranks after the first */
     CHECK(REFUSED("\4\xc8\1\x11\0\5"));     /* rank 4 */
@@ -275,6 +313,7 @@ int main(void)
         p = make_pattern(&t);
         check_same(p, &t);
         test_wire(&rng, &t, p);
+        test_parts(&rng, &t);
         cio_pattern_destroy(p);
         test_maxima(&rng);
     }

@@ -176,65 +176,6 @@ static void test_too_many(void)
     CHECK(cio_schedule_refine_cost(&few) > 0 && cio_schedule_refine_cost(&many) <= 0);
 }
 
-/* A plan is the same behind the wire; what is malformed is refused, or harmless. */
-static void test_wire(uint64_t *rng, const struct instance *in)
-{
-    for (enum cio_schedule hint = CIO_SCHEDULE_OFFSET; hint <= CIO_SCHEDULE_FIRST_FINISH; hint++) {
-        struct cio_schedule_plan plan = choose(in, hint, 1), got;
-        uint8_t *buf = malloc(cio_schedule_bound(in->ranks));
-        size_t size = cio_schedule_encode(&plan, in->ranks, buf);
-
-        CHECK(size <= cio_schedule_bound(in->ranks));
-        CHECK(cio_schedule_decode(buf, size - 1, in->ranks, &got) == -EBADMSG);
-        CHECK(cio_schedule_decode(buf, size, in->ranks + 1, &got) == -EBADMSG);
-        if (CHECK(cio_schedule_decode(buf, size, in->ranks, &got) == 0)) {
-            CHECK(got.kind == plan.kind && mean_under(in, &got) == plan.chosen.mean);
-            CHECK(got.chosen.mean == plan.chosen.mean && got.offset.max == plan.offset.max);
-            cio_schedule_release(&got);
-        }
-        for (int i = 0; i < 10; i++) {
-            int rc;
-
-            buf[check_between(rng, 0, (int64_t)size - 1)] = (uint8_t)check_random(rng);
-            rc = cio_schedule_decode(buf, size, in->ranks, &got);
-            CHECK(rc == 0 || rc == -EBADMSG);
-            if (rc == 0) {
-                mean_under(in, &got);
-                cio_schedule_release(&got);
-            }
-        }
-        free(buf);
-        cio_schedule_release(&plan);
-    }
-}
-
-static int refused(const char *bytes, size_t size)
-{
-    struct cio_schedule_plan plan;
-
-    return cio_schedule_decode(bytes, size, 3, &plan) == -EBADMSG;
-}
-
-#define REFUSED(bytes) refused(bytes, sizeof(bytes) - 1)
-
-static void test_messages(void)
-{
-    struct cio_schedule_plan plan;
-
-    CHECK(cio_schedule_decode("\5\3\6\3\5\3\2\0\1", 9, 3, &plan) == 0);
-    CHECK(plan.kind == CIO_SCHEDULE_FIRST_FINISH && plan.ranking[0] == 2);
-    CHECK(plan.offset.mean == 2 && plan.chosen.max == 3);
-    cio_schedule_release(&plan);
-    CHECK(REFUSED("\5\3\6\3\5\3\2\0\2"));   /* a rank twice */
-    CHECK(REFUSED("\5\3\6\3\5\3\2\0\3"));   /* one that is not there */
-    CHECK(REFUSED("\5\3\6\3\5\3\2\0"));     /* too few */
-    CHECK(REFUSED("\5\3\6\3\5\3\2\0\1\1")); /* too many */
-    CHECK(REFUSED("\6\3\6\3\5\3"));         /* no such kind */
-    CHECK(REFUSED("\1\3\6\3\5\3"));         /* automatic is none */
-    CHECK(REFUSED("\0\3\12\3\5\3"));        /* a mean above the maximum */
-    CHECK(REFUSED("\0\3\6\3\5\3\0"));       /* more than there should be */
-}
-
 /* Everybody needs everything: by offset, and no order is even computed. */
 static void test_nothing_to_win(void)
 {
@@ -323,10 +264,8 @@ int main(void)
         test_refined(&in);
         test_stays(&in, &rng);
         test_all_stay(&in);
-        test_wire(&rng, &in);
         instance_end(&in);
     }
-    test_messages();
     test_nothing_to_win();
     test_cheaper();
     test_too_many();
