@@ -31,9 +31,9 @@
  * share cores and may return early: a look costs the more the more ranks there are, and all of
  * those who are through, or begin with something else, would wait for it.
  */
-#define FIRST_PART 16
-#define LONGEST_PART 8
-#define SLOW_NAP 20000 /* but no more than this */
+#define FIRST_PART 8
+#define LONGEST_PART 4
+#define SLOW_NAP 40000 /* but no more than this */
 
 /* The words of the reduction. */
 enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE };

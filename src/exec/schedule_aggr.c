@@ -24,9 +24,13 @@ static void take_pattern(struct cio_op *op, int turn)
 /* With room for its answer: nothing fails after the maxima are known. */
 static int make_pattern(struct cio_op *op)
 {
-    int rc = cio_pattern_create(op->env.comm->size, op->rounds.positions, &op->scheduling->pattern);
+    struct cio_scheduling *s = op->scheduling;
+    int64_t n = op->rounds.positions;
 
-    return rc == 0 ? cio_sched_make_answer(op) : rc;
+    s->mine = malloc((size_t)n * sizeof(*s->mine));
+    if (s->mine == NULL || cio_pattern_create(op->env.comm->size, n, &s->pattern) != 0)
+        return -ENOMEM;
+    return cio_sched_make_answer(op);
 }
 
 int cio_sched_collect(struct cio_op *op)
@@ -141,7 +145,9 @@ static int64_t answer(struct cio_op *op)
                                                                 op->env.comm->size, plan.busiest);
     }
     if (used == 0)
-        used = cio_sched_answer(op, &plan, s->pattern);
+        used = cio_schedule_order(&plan, s->pattern, s->mine);
+    if (used == 0)
+        used = cio_sched_answer(op, &plan, s->mine);
     cio_schedule_release(&plan);
     return used;
 }

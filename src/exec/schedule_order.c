@@ -1,6 +1,5 @@
 /* The orders of aggregators: made, and on their way to every rank, which then follows them. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exec/scheduling.h"
@@ -21,12 +20,8 @@ int64_t cio_sched_joint_bytes(const struct cio_op *op)
 
 int cio_sched_make_answer(struct cio_op *op)
 {
-    struct cio_scheduling *s = op->scheduling;
-
-    s->mine = malloc((size_t)op->rounds.positions * sizeof(*s->mine));
-    if (s->mine == NULL || cio_sched_get(op, &s->answer, cio_sched_answer_bytes(op)) == NULL)
-        return -ENOMEM;
-    return 0;
+    return cio_sched_get(op, &op->scheduling->answer, cio_sched_answer_bytes(op)) == NULL ? -ENOMEM
+                                                                                          : 0;
 }
 
 static enum cio_why why_of(const struct cio_op *op, enum cio_schedule kind)
@@ -37,22 +32,19 @@ static enum cio_why why_of(const struct cio_op *op, enum cio_schedule kind)
 }
 
 int64_t cio_sched_answer(struct cio_op *op, const struct cio_schedule_plan *plan,
-                         const struct cio_pattern *p)
+                         const uint32_t *order)
 {
-    struct cio_scheduling *s = op->scheduling;
+    char *to = op->scheduling->answer.p;
     struct cio_decision d = {.kind = plan->kind,
                              .why = why_of(op, plan->kind),
                              .permuted = plan->kind != CIO_SCHEDULE_OFFSET,
                              .known = cio_sched_is_central(op),
                              .offset = plan->offset.mean,
                              .chosen = plan->chosen.mean};
-    int rc = cio_schedule_order(plan, p, s->mine);
 
-    if (rc != 0)
-        return rc;
-    memcpy(s->answer.p, &d, sizeof(d));
-    return (int64_t)(sizeof(d) + cio_permutation_encode(s->mine, (uint32_t)op->rounds.positions,
-                                                        s->answer.p + sizeof(d)));
+    memcpy(to, &d, sizeof(d));
+    return (int64_t)(sizeof(d) +
+                     cio_permutation_encode(order, (uint32_t)op->rounds.positions, to + sizeof(d)));
 }
 
 int cio_sched_make_joint(struct cio_op *op)

@@ -56,14 +56,15 @@ static int choose(struct cio_op *op, struct cio_schedule_plan *plan)
     return rc;
 }
 
-/* An aggregator whose order cannot be made stays with that by offset. */
-static void make_orders(struct cio_op *op, const struct cio_schedule_plan *plan)
+static void join_orders(struct cio_op *op, const struct cio_schedule_plan *plan)
 {
     struct cio_scheduling *s = op->scheduling;
 
     for (int a = 0; a < op->env.team->naggr; a++) {
+        const uint32_t *order = plan->orders + a * op->rounds.positions;
+
         cio_sched_count_pattern(op, s->all[a]);
-        cio_sched_join_answer(op, s->answer.p, cio_sched_answer(op, plan, s->all[a]));
+        cio_sched_join_answer(op, s->answer.p, cio_sched_answer(op, plan, order));
     }
 }
 
@@ -82,7 +83,7 @@ int cio_sched_plan(struct cio_op *op)
     rc = choose(op, &plan);
     cio_sched_judge(op, CIO_SCHED_PLANNER, rc);
     if (rc == 0) {
-        make_orders(op, &plan);
+        join_orders(op, &plan);
         cio_schedule_release(&plan);
     }
     return 1;

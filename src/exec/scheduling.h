@@ -50,8 +50,8 @@ struct cio_scheduling {
 
     struct cio_pattern *pattern; /* aggregator by itself */
     struct cio_block counts;     /* GW-MDF: stripes per rank, for the planner */
-    struct cio_block answer;     /* of one aggregator, */
-    uint32_t *mine;              /* and the order in it */
+    uint32_t *mine;              /* its order */
+    struct cio_block answer;     /* of one aggregator */
 
     struct cio_pattern **all; /* planner: who touches what, per aggregator; */
     uint32_t *busiest;        /* GW-MDF: the largest of the counts, */
@@ -153,11 +153,10 @@ int cio_sched_take_parts(const struct cio_op *op, struct cio_pattern **patterns,
 /* For the statistics. */
 void cio_sched_count_pattern(struct cio_op *op, const struct cio_pattern *p);
 
-/* The order of an aggregator under a plan, behind what was decided, in s->answer: its bytes, or
- * -ENOMEM. */
+/* An aggregator's order by a plan, behind what was decided, in s->answer: its bytes. */
 int cio_sched_make_answer(struct cio_op *op);
 int64_t cio_sched_answer(struct cio_op *op, const struct cio_schedule_plan *plan,
-                         const struct cio_pattern *p);
+                         const uint32_t *order);
 
 /* The answer of the next aggregator, or why there is none, for all ranks. */
 int cio_sched_make_joint(struct cio_op *op);

@@ -64,6 +64,7 @@ struct cio_schedule_plan {
 
     uint32_t *ranking; /* first-finish: all ranks in order; otherwise NULL */
     uint32_t *busiest; /* GW-MDF: cio_order_busiest() of all aggregators; otherwise NULL */
+    uint32_t *orders;  /* of all aggregators, one after the other */
 };
 
 /*
@@ -75,7 +76,10 @@ int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
                         const struct cio_schedule_case *known, struct cio_schedule_plan *plan);
 void cio_schedule_release(struct cio_schedule_plan *plan);
 
-/* The order of one aggregator under a plan; order holds npos entries. -ENOMEM. */
+/*
+ * The order of one aggregator by a kind that is not automatic, with the ranking or the counts that
+ * it needs; order holds npos entries. -ENOMEM.
+ */
 int cio_schedule_order(const struct cio_schedule_plan *plan, const struct cio_pattern *p,
                        uint32_t *order);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "plan/schedule.h"
 
@@ -18,6 +19,21 @@ static double mean_under(const struct instance *in, const struct cio_schedule_pl
     return cio_response_of(response, in->ranks).mean;
 }
 
+/* The orders that come with a plan are those that the aggregators would make. */
+static void check_orders(const struct instance *in, const struct cio_schedule_plan *plan)
+{
+    const uint32_t *given = plan->orders;
+    uint32_t order[64];
+
+    for (int a = 0; a < in->aggrs; a++) {
+        uint32_t n = in->patterns[a]->npos;
+
+        CHECK(cio_schedule_order(plan, in->patterns[a], order) == 0);
+        CHECK(n == 0 || memcmp(given, order, n * sizeof(*order)) == 0);
+        given += n;
+    }
+}
+
 static struct cio_schedule_plan choose(const struct instance *in, enum cio_schedule hint,
                                        double stripe)
 {
@@ -27,6 +43,7 @@ static struct cio_schedule_plan choose(const struct instance *in, enum cio_sched
     CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
     CHECK(plan.kind != CIO_SCHEDULE_AUTOMATIC);
     CHECK(mean_under(in, &plan) == plan.chosen.mean);
+    check_orders(in, &plan);
     CHECK(plan.chosen.max == plan.offset.max);
     CHECK(!plan.ranking == (plan.kind != CIO_SCHEDULE_FIRST_FINISH));
     CHECK(!plan.busiest == (plan.kind != CIO_SCHEDULE_GW_MDF));
