@@ -28,11 +28,13 @@
 
 /*
  * The naps in parts of what file access takes for a round, if they are then longer, where ranks
- * share cores and may return early: a look costs the more the more ranks there are, and all of
- * those who are through, or begin with something else, would wait for it.
+ * share cores and may return early: all of those who are through, or begin with something else,
+ * would wait for the looks. One costs the more the more ranks there are, so from 512 on naps are
+ * twice as long.
  */
-#define FIRST_PART 8
-#define LONGEST_PART 4
+#define FIRST_PART 16
+#define LONGEST_PART 8
+#define MANY_RANKS 512
 #define SLOW_NAP 40000 /* but no more than this */
 
 /* The words of the reduction. */
@@ -414,6 +416,8 @@ static int64_t file_nap(const struct cio_op *op, int idle)
 {
     int64_t round = op->set.crowded && op->set.early ? access_usec(op) : 0;
 
+    if (op->env.comm->size >= MANY_RANKS)
+        round *= 2;
     return cio_min64(cio_max64(SHORT_NAP, round / FIRST_PART) * idle,
                      cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP)));
 }
