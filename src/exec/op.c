@@ -27,13 +27,13 @@
 #define MEMBERS_NAP 1000 /* while it waits for members, who wake it */
 
 /*
- * The naps in parts of what file access takes for a round, if they are then longer, where ranks
- * share cores and may return early: all of those who are through, or begin with something else,
- * would wait for the looks. One costs the more the more ranks there are, so from 512 on naps are
- * twice as long.
+ * The naps in parts of what file access takes for a round, where ranks share cores and may return
+ * early, and are so many that looking for messages, which costs the more the more ranks there are,
+ * would be most of what the cores do: all of those who are through, or begin with something else,
+ * would wait for it. With fewer, looks cost less than messages that wait for them.
  */
-#define FIRST_PART 16
-#define LONGEST_PART 8
+#define FIRST_PART 8
+#define LONGEST_PART 4
 #define MANY_RANKS 512
 #define SLOW_NAP 40000 /* but no more than this */
 
@@ -414,10 +414,9 @@ static int64_t access_usec(const struct cio_op *op)
 /* Microseconds of the naps of an aggregator whose file access is under way, which wakes it. */
 static int64_t file_nap(const struct cio_op *op, int idle)
 {
-    int64_t round = op->set.crowded && op->set.early ? access_usec(op) : 0;
+    int many = op->set.crowded && op->set.early && op->env.comm->size >= MANY_RANKS;
+    int64_t round = many ? access_usec(op) : 0;
 
-    if (op->env.comm->size >= MANY_RANKS)
-        round *= 2;
     return cio_min64(cio_max64(SHORT_NAP, round / FIRST_PART) * idle,
                      cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP)));
 }
