@@ -42,10 +42,9 @@ struct cio_scheduling {
 
     struct cio_block rows;     /* sets of positions: of the group, or my own */
     struct cio_pattern **node; /* first leader of a node: who of it touches what, per aggregator */
-    struct cio_block
-        parts;    /* a leader's rows, or the code of a node: a part for each aggregator, */
-    int64_t told; /* so many bytes in all */
-    struct cio_block orders; /* leader, or member by message: order, then index, of all */
+    struct cio_block parts;    /* leader: rows, or code of its node; a part for each aggregator, */
+    int64_t told;              /* so many bytes in all */
+    struct cio_block orders;   /* leader, or member by message: order, then index, of all */
     uint32_t *order, *index;
 
     struct cio_pattern *pattern; /* aggregator by itself */

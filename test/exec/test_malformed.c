@@ -9,6 +9,7 @@
 
 #include "../plan/check.h"
 #include "cases.h"
+#include "exec/stream.h"
 #include "exec/wire.h"
 
 /* ---- a port that spoils the n-th message of one kind, from all ranks ---- */
@@ -16,6 +17,7 @@
 struct spoiling {
     int tag;
     int64_t at, seen;
+    int64_t byte;         /* of it */
     char spoilt[1 << 17]; /* it must stay until it is sent */
 };
 
@@ -45,7 +47,8 @@ static int spoil_send(struct cio_comm *comm, const struct cio_iov *iov, int niov
     if (tag != p->s->tag || p->s->seen++ != p->s->at)
         return p->below->ops->send(p->below, iov, niov, dest, tag, mode, req);
     one.len = gather(iov, niov, p->s->spoilt);
-    p->s->spoilt[0] ^= 0x55;
+    if (one.len > p->s->byte)
+        p->s->spoilt[p->s->byte] ^= 0x55;
     return p->below->ops->send(p->below, &one, 1, dest, tag, mode, req);
 }
 
@@ -108,17 +111,21 @@ static int errors_in(const struct world *w)
     return n;
 }
 
-/* Returns whether there was such a message. */
-static int spoil(uint64_t seed, int write, enum cio_tag tag, int64_t at)
+/*
+ * Spoils the head of a message, or the first byte behind it, which may still make sense then.
+ * Returns whether there was such a message; in the second case, whether the error was seen.
+ */
+static int spoil(uint64_t seed, int write, enum cio_tag tag, int64_t at, int inside)
 {
     static struct spoiling s;
     struct test_case c;
-    int ok, reached;
+    int ok, reached, errors;
 
     case_create(&c, seed, 0);
     s.tag = c.world.settings.tag + (int)tag;
     s.at = at;
     s.seen = 0;
+    s.byte = inside ? (int64_t)sizeof(struct cio_chunk) : 0;
     c.world.settings.depth = 1 + (int)(seed % 3);
     c.world.settings.schedule = (enum cio_schedule)(seed % (CIO_SCHEDULE_FIRST_FINISH + 1));
     case_fill_store(&c);
@@ -126,15 +133,16 @@ static int spoil(uint64_t seed, int write, enum cio_tag tag, int64_t at)
     put_between(&c.world, &s);
     ok = CHECK(world_run(&c.world) == 0);
     reached = s.seen > at;
-    ok = ok && CHECK(errors_in(&c.world) == (reached ? c.world.size : 0));
+    errors = errors_in(&c.world);
+    ok = ok && CHECK(errors == (reached ? c.world.size : 0) || (inside && errors == 0));
     if (!ok) {
         printf("%s, message %lld with tag %d: %d of %d ranks saw it\n", write ? "write" : "read",
-               (long long)at, (int)tag, errors_in(&c.world), c.world.size);
+               (long long)at, (int)tag, errors, c.world.size);
         case_print(&c, "spoilt", seed);
         exit(1);
     }
     case_destroy(&c);
-    return reached;
+    return inside ? errors > 0 : reached;
 }
 
 int main(void)
@@ -144,13 +152,15 @@ int main(void)
     enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
     for (int k = 0; k < KINDS; k++) {
-        int found = 0;
+        int found = 0, inside = 0;
 
         for (uint64_t seed = 1; seed <= 120; seed++)
-            for (int64_t at = 0; at < 12; at += 1 + at / 2)
-                found += spoil(seed, seed % 2 == 0, kinds[k], at);
-        if (!CHECK(found >= 20))
-            printf("only %d messages with tag %d\n", found, (int)kinds[k]);
+            for (int64_t at = 0; at < 12; at += 1 + at / 2) {
+                found += spoil(seed, seed % 2 == 0, kinds[k], at, 0);
+                inside += spoil(seed, seed % 2 == 0, kinds[k], at, 1);
+            }
+        if (!CHECK(found >= 20 && inside >= 20))
+            printf("only %d and %d messages with tag %d\n", found, inside, (int)kinds[k]);
     }
     return check_done("malformed");
 }

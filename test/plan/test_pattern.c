@@ -107,7 +107,7 @@ static void check_sane(const struct cio_pattern *p)
     free(room);
 }
 
-/* Into a pattern with a row of its own, which half of them have, too. */
+/* Into a pattern that has a row of rank 0 already, as the message may, too. */
 static void try_decode(const uint8_t *buf, size_t size, const struct truth *t)
 {
     uint8_t *exact = malloc(size + !size);
