@@ -1,8 +1,8 @@
 # What bench/schedule-wall measured of one workload, as rows of its table. Exits with 1 if a figure misses its limit.
 #
 # Variables: workload, groups (of each node), grouped (1 if they are of more than one rank), orders (their names).
-# Lines: "mean ORDER CALL T ...", "result ORDER CALL T ..." (of the slowest rank), one T for each turn, and
-# "prediction ORDER CALL BY-OFFSET PREDICTED CHOSEN".
+# Lines: "mean ORDER CALL T ...", "result ORDER CALL T ..." (of the slowest rank), "stolen ORDER CALL PART ..." (of all
+# processor time), one for each turn, and "prediction ORDER CALL BY-OFFSET PREDICTED CHOSEN".
 function mark(miss) { missed += miss; return miss ? "!" : " " }
 function median(list, n,    v, i, j, t) {
     for (i = 1; i <= n; i++) v[i] = list[i]
@@ -15,6 +15,11 @@ function middle(what, order, other, call,    list, i) {
     for (i = 1; i <= turns; i++) list[i] = t[what, order, call, i] / (other == "" ? 1 : t[what, other, call, i])
     return median(list, turns)
 }
+# What was taken away, in percent, where it is most.
+function stolen(order, call,    i, most) {
+    for (i = 1; i <= turns; i++) if (100 * t["stolen", order, call, i] > most) most = 100 * t["stolen", order, call, i]
+    return most
+}
 function gain(order, call) { return 100 * (1 - middle("mean", order, "offset", call)) }
 function row(order, call, best,    g, p, s) {
     g = gain(order, call)
@@ -22,11 +27,11 @@ function row(order, call, best,    g, p, s) {
     p = (order, call) in predicted ? predicted[order, call] : 0
     printf "%-9s %6d %-5s %-12s %8.3f %8.3f %7.1f%s ", workload, groups, call, order, middle("mean", order, "", call),
         middle("result", order, "", call), g, mark(order == "automatic" && g < best - 2)
-    if (order == "closed") { printf "%9s %6s  %7.3f\n", "", "", s; return }
+    if (order == "closed") { printf "%9s %6s  %7.3f  %7.1f\n", "", "", s, stolen(order, call); return }
     printf "%9.1f ", p
     if (p < 1 || (call == "write" && grouped)) printf "%6s  ", "-"
     else printf "%6.2f%s ", g / p, mark(g / p < 0.8 && p - g > 2)
-    printf "%7.3f%s %s\n", s, mark(s > 1.03), chosen[order, call]
+    printf "%7.3f%s %7.1f %s\n", s, mark(s > 1.03), stolen(order, call), chosen[order, call]
 }
 $1 == "prediction" { predicted[$2, $3] = $4 > 0 ? 100 * (1 - $5 / $4) : 0; chosen[$2, $3] = $6; next }
 { turns = NF - 3; for (i = 1; i <= turns; i++) t[$1, $2, $3, i] = $(i + 3) }

@@ -12,7 +12,7 @@
  * then wait for the messages of others.
  */
 #define IN_FLIGHT 16
-#define IN_FLIGHT_EACH 2
+#define IN_FLIGHT_EACH 4
 #define ALL_IN_FLIGHT 1024
 #define BURST ((int64_t)16 << 20)
 

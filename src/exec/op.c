@@ -28,13 +28,15 @@
 
 /*
  * The naps in parts of what file access takes for a round, where ranks share cores and may return
- * early, and are so many that looking for messages, which costs the more the more ranks there are,
- * would be most of what the cores do: all of those who are through, or begin with something else,
- * would wait for it. With fewer, looks cost less than messages that wait for them.
+ * early: looks would be most of what the cores do, and all of those who are through, or begin with
+ * something else, would wait for it. Each is twice as long as the one before, so that who gets
+ * messages looks often. In a write that is too seldom, since each round is made of messages that
+ * take several looks; but not where leaders are so many that looks, which cost the more the more
+ * send anything, would leave no time for them.
  */
 #define FIRST_PART 8
 #define LONGEST_PART 4
-#define MANY_RANKS 512
+#define MANY_LEADERS 512
 #define SLOW_NAP 40000 /* but no more than this */
 
 /* The words of the reduction. */
@@ -414,11 +416,15 @@ static int64_t access_usec(const struct cio_op *op)
 /* Microseconds of the naps of an aggregator whose file access is under way, which wakes it. */
 static int64_t file_nap(const struct cio_op *op, int idle)
 {
-    int many = op->set.crowded && op->set.early && op->env.comm->size >= MANY_RANKS;
-    int64_t round = many ? access_usec(op) : 0;
+    int many = op->env.team->nleaders >= MANY_LEADERS;
+    int slow = op->set.crowded && op->set.early && (many || !op->req.write);
+    int64_t round = slow ? access_usec(op) : 0;
+    int64_t longest = cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP));
+    int64_t nap = many ? cio_max64(SHORT_NAP, round / FIRST_PART) : SHORT_NAP;
 
-    return cio_min64(cio_max64(SHORT_NAP, round / FIRST_PART) * idle,
-                     cio_max64(LONG_NAP, cio_min64(round / LONGEST_PART, SLOW_NAP)));
+    while (--idle > 0 && nap < longest)
+        nap *= 2;
+    return cio_min64(nap, longest);
 }
 
 /*
