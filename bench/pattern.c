@@ -7,7 +7,8 @@
  * earlier run has written. With -k each set of hints has the file open all the time, so that its
  * calls know what earlier ones have found out; a first turn of all sets is not timed, and a call
  * from which the host of a virtual machine took processor time is made again: the least disturbed
- * of up to TRIES counts.
+ * of up to TRIES counts, or of up to LOUD_TRIES, with pauses, if it took so much that the time
+ * says nothing.
  *
  * Each further argument is one set of hints ("-" for none); all sets are timed in turn, REPEATS
  * times, in this one run. Every time is in seconds from a start in common (all ranks must be on one
@@ -34,6 +35,10 @@
 /* Of all processor time, what may be taken away from a call that counts at once. */
 #define QUIET 0.05
 #define TRIES 3
+/* What makes its time useless; such times last for minutes. */
+#define LOUD 0.20
+#define LOUD_TRIES 12
+#define PAUSE 10 /* seconds */
 
 static void check(int rc, const char *what)
 {
@@ -252,35 +257,49 @@ static struct seconds time_call(struct task *t, const struct pattern *p, char *b
     return seconds;
 }
 
-/* Again as long as too much was taken away from it, but not more often than this. */
+/* A call from which so much was taken away is made again after so many of them. */
+static int is_made_again(double stolen, int calls)
+{
+    return (stolen > QUIET && calls < TRIES) || (stolen > LOUD && calls < LOUD_TRIES);
+}
+
 static struct seconds time_quietly(struct task *t, const struct pattern *p, char *buf, int s,
-                                   int write, int tries)
+                                   int write)
 {
     struct seconds best = time_call(t, p, buf, s, write);
 
-    for (int i = 1; i < tries && best.stolen > QUIET; i++) {
-        struct seconds next = time_call(t, p, buf, s, write);
+    for (int calls = 1; is_made_again(best.stolen, calls); calls++) {
+        struct seconds next;
 
+        if (best.stolen > LOUD)
+            sleep(PAUSE);
+        next = time_call(t, p, buf, s, write);
         if (next.stolen < best.stolen)
             best = next;
     }
     return best;
 }
 
+static struct seconds time_either(struct task *t, const struct pattern *p, char *buf, int s, int r,
+                                  int write)
+{
+    return t->keep && r >= 0 ? time_quietly(t, p, buf, s, write) : time_call(t, p, buf, s, write);
+}
+
+/* Turn -1 does not count: its place is that of turn 0, which follows. */
 static void time_one(struct task *t, const struct pattern *p, int rank, char *buf, int s, int r)
 {
-    int tries = t->keep && r >= 0 ? TRIES : 1;
+    int at = r < 0 ? 0 : r;
 
-    r = r < 0 ? 0 : r; /* which comes again */
     if (rank == 0 && t->write && !t->keep)
         MPI_File_delete(t->file, MPI_INFO_NULL);
     if (t->write) {
         pattern_fill(p, rank, buf);
         MPI_Barrier(MPI_COMM_WORLD);
-        t->writes[s][r] = time_quietly(t, p, buf, s, 1, tries);
+        t->writes[s][at] = time_either(t, p, buf, s, r, 1);
     }
     if (t->read) {
-        t->reads[s][r] = time_quietly(t, p, buf, s, 0, tries);
+        t->reads[s][at] = time_either(t, p, buf, s, r, 0);
         t->wrong += pattern_wrong(p, rank, buf);
     }
 }

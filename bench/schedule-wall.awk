@@ -1,9 +1,15 @@
-# What bench/schedule-wall measured of one workload, as rows of its table. Exits with 1 if a figure misses its limit.
+# What bench/schedule-wall measured of one workload, as rows of its table. Exits with 1 if a figure misses its limit, and
+# with 2 if none does but some cannot be judged: the host took more than LOUD percent away from the call, or from offset's.
 #
 # Variables: workload, groups (of each node), grouped (1 if they are of more than one rank), orders (their names).
 # Lines: "mean ORDER CALL T ...", "result ORDER CALL T ..." (of the slowest rank), "stolen ORDER CALL PART ..." (of all
 # processor time), one for each turn, and "prediction ORDER CALL BY-OFFSET PREDICTED CHOSEN".
-function mark(miss) { missed += miss; return miss ? "!" : " " }
+function mark(miss) {
+    if (!miss) return " "
+    if (disturbed) { doubted++; return "?" }
+    missed++
+    return "!"
+}
 function median(list, n,    v, i, j, t) {
     for (i = 1; i <= n; i++) v[i] = list[i]
     for (i = 2; i <= n; i++)
@@ -27,6 +33,7 @@ function gain(order, call) { return 100 * (1 - middle("mean", order, "offset", c
 function row(order, call, best,    g, p, s) {
     g = gain(order, call)
     s = middle("result", order, "offset", call)
+    disturbed = stolen(order, call) > LOUD || stolen("offset", call) > LOUD
     p = (order, call) in predicted ? predicted[order, call] : 0
     printf "%-9s %6d %-5s %-12s %8.3f %8.3f %7.1f%s ", workload, groups, call, order, middle("mean", order, "", call),
         middle("result", order, "", call), g, mark(order == "automatic" && g < best - leeway(call))
@@ -38,6 +45,7 @@ function row(order, call, best,    g, p, s) {
 }
 $1 == "prediction" { predicted[$2, $3] = $4 > 0 ? 100 * (1 - $5 / $4) : 0; chosen[$2, $3] = $6; next }
 { turns = NF - 3; for (i = 1; i <= turns; i++) t[$1, $2, $3, i] = $(i + 3) }
+BEGIN { LOUD = 20 }
 END {
     n = split(orders, order, " ")
     for (c = 1; c <= 2; c++) {
@@ -47,5 +55,5 @@ END {
             if (order[i] != "automatic" && order[i] != "closed" && gain(order[i], call) > best) best = gain(order[i], call)
         for (i = 1; i <= n; i++) row(order[i], call, best)
     }
-    exit missed > 0
+    exit missed > 0 ? 1 : doubted > 0 ? 2 : 0
 }
