@@ -36,7 +36,7 @@ struct layout {
     int n;
     struct cio_pattern **patterns;
     struct cio_bits **bits; /* of the rank at hand */
-    uint8_t *stays;         /* per rank, or NULL: nobody */
+    uint8_t *leaving;       /* enum cio_leaving of each rank, or NULL */
 };
 
 static int by_rank(const void *x, const void *y)
@@ -106,9 +106,9 @@ static void make_layout(struct workload *w, int64_t stripe, struct layout *l)
 /* Aggregators, spread evenly over the ranks, are there to the end. */
 static void let_stay(const struct workload *w, struct layout *l)
 {
-    l->stays = need(calloc((size_t)w->ranks, 1));
+    l->leaving = need(calloc((size_t)w->ranks, 1));
     for (int a = 0; a < w->aggrs; a++)
-        l->stays[(int64_t)a * w->ranks / w->aggrs] = 1;
+        l->leaving[(int64_t)a * w->ranks / w->aggrs] = CIO_LEAVES_LAST;
 }
 
 static void free_layout(struct layout *l)
@@ -117,7 +117,7 @@ static void free_layout(struct layout *l)
         cio_pattern_destroy(l->patterns[a]);
         cio_bits_destroy(l->bits[a]);
     }
-    free(l->stays);
+    free(l->leaving);
     free(l->bits);
     free(l->patterns);
 }
@@ -166,7 +166,7 @@ static void add_responses(const struct layout *l, const struct settings *set, st
 {
     for (int k = 0; k < KINDS; k++) {
         struct cio_schedule_case known = {
-            .hint = kinds[k], .stripe = set->seconds, .stays = l->stays};
+            .hint = kinds[k], .stripe = set->seconds, .leaving = l->leaving};
         struct cio_schedule_plan plan;
 
         must(cio_schedule_choose(l->patterns, l->n, &known, &plan), "choose");
@@ -204,7 +204,7 @@ static double cpu_now(void)
 static double time_kind(const struct layout *l, enum cio_schedule kind, const struct settings *set)
 {
     struct cio_schedule_case known = {
-        .hint = kind, .stripe = set->seconds, .stays = l->stays};
+        .hint = kind, .stripe = set->seconds, .leaving = l->leaving};
     double best = 1e9;
 
     for (int i = 0; i < set->repeats; i++) {
@@ -288,7 +288,7 @@ static void begin_workload(struct workload *w, const struct settings *set, uint6
 {
     workload_fill(w, seed);
     make_layout(w, set->stripe, l);
-    l->stays = NULL;
+    l->leaving = NULL;
     if (set->stay)
         let_stay(w, l);
 }

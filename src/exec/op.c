@@ -114,9 +114,13 @@ void cio_op_note_data(struct cio_op *op, int dest, int64_t bytes)
         cio_count_add(&op->stats, CIO_COUNT_INTER_DATA, bytes);
 }
 
-/* What a request that touches so many positions takes of a member's budget, at most. */
-static int64_t charge(const struct cio_op *op, int64_t touches)
+/*
+ * What a request takes of a member's budget, at most. Each piece may lie across the border of two
+ * positions, or have more of them inside it.
+ */
+static int64_t charge(const struct cio_op *op)
 {
+    int64_t touches = 2 * op->stats.count[CIO_COUNT_PIECES] + op->req.bytes / op->set.unit;
     int64_t pieces = op->stats.count[CIO_COUNT_PIECES] + touches;
     int64_t lists = touches + pieces / CIO_LIST_PIECES + op->req.bytes / cio_op_message_data(op);
 
@@ -148,7 +152,7 @@ static void describe_range(struct cio_op *op)
     op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
     op->mine.sum[SUM_TOUCHES] = cio_schedule_touches(op, op->mine.sum[SUM_SPANS]);
-    op->mine.min[MIN_MINUS_CHARGE] = -charge(op, op->mine.sum[SUM_TOUCHES]);
+    op->mine.min[MIN_MINUS_CHARGE] = -charge(op);
 }
 
 /* Whether the call is left to others, for a reason that all ranks see. */
@@ -248,10 +252,16 @@ static int ends_early(struct cio_op *op)
     return op->error != 0 || op->all.min[MIN_LO] == INT64_MAX;
 }
 
-/* Nobody returns before the others, so that it does not matter whose turn comes first. */
+/*
+ * Where nobody returns before the others, it does not matter whose turn comes first. Automatic is by
+ * offset then.
+ */
 static int may_stagger(const struct cio_op *op, const struct cio_domains *d)
 {
-    return op->set.schedule == CIO_SCHEDULE_OFFSET && !op->set.early && cio_domains_is_cyclic(d);
+    int by_offset =
+        op->set.schedule == CIO_SCHEDULE_OFFSET || op->set.schedule == CIO_SCHEDULE_AUTOMATIC;
+
+    return by_offset && !op->set.early && cio_domains_is_cyclic(d);
 }
 
 static int plan_rounds(struct cio_op *op)

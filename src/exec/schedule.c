@@ -72,12 +72,15 @@ static const char *const reasons[] = {
 /* Bytes per second of an aggregator, on the high side, as long as nothing is known of it. */
 #define ASSUMED_SPEED 2e9
 
+/* Bytes of the patterns of all aggregators, at the planner. */
+#define MOST_PATTERN_BYTES ((int64_t)256 << 20)
+
 int64_t cio_schedule_touches(const struct cio_op *op, int64_t span)
 {
     int64_t unit = op->set.unit;
-    int64_t least = op->stats.count[CIO_COUNT_PIECES] + op->req.bytes / unit + 1;
+    int64_t likely = op->stats.count[CIO_COUNT_PIECES] + op->req.bytes / unit + 1;
 
-    return cio_min64(least, span / unit + 2);
+    return cio_min64(likely, span / unit + 2);
 }
 
 static double stripe_seconds(const struct cio_op *op, int64_t measured_ns)
@@ -91,6 +94,7 @@ static int may_pay(const struct cio_op *op, const struct cio_prospect *p)
     const struct cio_team *team = op->env.team;
     struct cio_schedule_size size = {
         .ranks = op->env.comm->size,
+        .aggrs = team->naggr,
         .positions = cio_min64(op->rounds.units, p->touches),
         .most = op->rounds.positions,
         .rows = cio_min64(p->touches, (int64_t)op->env.comm->size * team->naggr),
@@ -103,20 +107,19 @@ static int may_pay(const struct cio_op *op, const struct cio_prospect *p)
     return cio_schedule_is_worth((double)size.most, stripe_seconds(op, p->stripe_ns), cost);
 }
 
-/*
- * In a write, members return when their bytes are with their leader. If that is at once, and nobody
- * else may return before the end, no order makes anybody wait less.
- */
-static int all_return_soon(const struct cio_op *op, const struct cio_prospect *p)
+/* In a write, members return when their bytes are with their leader: whether that is at once. */
+static int members_return_soon(const struct cio_op *op, const struct cio_prospect *p)
 {
-    const struct cio_team *team = op->env.team;
+    return op->req.write && p->charge <= cio_op_least_budget(op);
+}
 
-    if (!op->req.write || p->charge > cio_op_least_budget(op))
-        return 0;
-    for (int i = 0; i < team->nleaders; i++)
-        if (team->followers[i] == 1)
-            return 0;
-    return 1;
+/* What ranks touch is kept as lists or bitmaps, whichever is smaller. */
+static int fits_planner(const struct cio_op *op, const struct cio_prospect *p)
+{
+    double bitmaps = (double)op->env.comm->size * (double)op->rounds.units / 8;
+    double lists = (double)p->touches * sizeof(uint32_t);
+
+    return (bitmaps < lists ? bitmaps : lists) <= MOST_PATTERN_BYTES;
 }
 
 void cio_sched_note(struct cio_op *op, const struct cio_decision *d)
@@ -146,12 +149,17 @@ int cio_schedule_begin(struct cio_op *op, const struct cio_prospect *p)
         return refuse(op, CIO_WHY_FEW);
     if (op->rounds.units > CIO_MAX_ORDERED)
         return refuse(op, CIO_WHY_MANY);
-    if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && !op->set.early)
-        return refuse(op, CIO_WHY_LATE);
-    if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && all_return_soon(op, p))
-        return refuse(op, CIO_WHY_SOON);
-    if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC && !may_pay(op, p))
-        return refuse(op, CIO_WHY_COST);
+    if (!fits_planner(op, p))
+        return refuse(op, CIO_WHY_MEMORY);
+    s->soon = members_return_soon(op, p);
+    if (op->set.schedule == CIO_SCHEDULE_AUTOMATIC) {
+        if (!op->set.early || !cio_team_waits(op->env.team, 0))
+            return refuse(op, CIO_WHY_LATE);
+        if (!cio_team_waits(op->env.team, s->soon))
+            return refuse(op, CIO_WHY_SOON);
+        if (!may_pay(op, p))
+            return refuse(op, CIO_WHY_COST);
+    }
     s->stripe = stripe_seconds(op, p->stripe_ns);
     s->since = cio_now();
     return 1;
@@ -194,25 +202,38 @@ int cio_schedule_create(struct cio_op *op)
     return s->out == NULL ? -ENOMEM : cio_inbox_create(op, &s->in);
 }
 
+/* What is not needed any more once there are orders. */
+static void drop_work(struct cio_op *op)
+{
+    struct cio_scheduling *s = op->scheduling;
+
+    cio_sched_drop(op, &s->joint);
+    cio_sched_drop(op, &s->plan);
+    free(s->busiest);
+    s->busiest = NULL;
+    cio_sched_drop_patterns(op, s->all);
+    s->all = NULL;
+    free(s->mine);
+    s->mine = NULL;
+    cio_sched_drop(op, &s->answer);
+    cio_sched_drop(op, &s->counts);
+    cio_pattern_destroy(s->pattern);
+    s->pattern = NULL;
+    cio_sched_drop(op, &s->parts);
+    cio_sched_drop_patterns(op, s->node);
+    s->node = NULL;
+    cio_sched_drop(op, &s->rows);
+    cio_inbox_destroy(op, &s->in);
+}
+
 void cio_schedule_finish(struct cio_op *op)
 {
     struct cio_scheduling *s = op->scheduling;
 
     if (s == NULL)
         return;
-    cio_sched_drop(op, &s->joint);
-    cio_sched_drop(op, &s->plan);
-    free(s->busiest);
-    cio_sched_drop_patterns(op, s->all);
-    free(s->mine);
-    cio_sched_drop(op, &s->answer);
-    cio_sched_drop(op, &s->counts);
-    cio_pattern_destroy(s->pattern);
+    drop_work(op);
     cio_sched_drop(op, &s->orders);
-    cio_sched_drop(op, &s->parts);
-    cio_sched_drop_patterns(op, s->node);
-    cio_sched_drop(op, &s->rows);
-    cio_inbox_destroy(op, &s->in);
     free(s->out);
     free(s);
     op->scheduling = NULL;
@@ -371,6 +392,7 @@ int cio_schedule_progress(struct cio_op *op)
         s->stage++;
         s->turn = s->begun = s->entered = 0;
     }
+    drop_work(op);
     op->stats.time[CIO_TIME_SCHEDULE] = cio_now() - s->since;
     return 1;
 }

@@ -29,7 +29,7 @@ struct cio_prospect {
 int cio_schedule_create(struct cio_op *op);
 void cio_schedule_finish(struct cio_op *op);
 
-/* How many positions this rank touches, at most, within so many bytes of the file. */
+/* How many positions this rank touches, about, within so many bytes of the file. */
 int64_t cio_schedule_touches(const struct cio_op *op, int64_t span);
 
 /* Whether an order is to be found, which progress does: 1 when it has. The same on every rank. */

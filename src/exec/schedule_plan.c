@@ -40,19 +40,24 @@ int cio_sched_collect_all(struct cio_op *op)
     return cio_sched_receive(op, team->head, team->nodes->nnodes, CIO_TAG_PATTERN, take_node);
 }
 
+/* Where nobody may return early all wait for the last, whatever the order. */
 static int choose(struct cio_op *op, struct cio_schedule_plan *plan)
 {
     struct cio_scheduling *s = op->scheduling;
-    uint8_t *stays = malloc((size_t)op->env.comm->size);
+    uint8_t *leaving = malloc((size_t)op->env.comm->size);
     struct cio_schedule_case known = {
-        .hint = op->set.schedule, .stripe = s->stripe, .stays = stays};
+        .hint = op->set.schedule, .stripe = s->stripe, .leaving = leaving};
     int rc = -ENOMEM;
 
-    if (stays != NULL) {
-        cio_team_find_stays(op->env.team, stays);
+    if (leaving != NULL) {
+        cio_team_find_leaving(op->env.team, s->soon, leaving);
         rc = cio_schedule_choose(s->all, op->env.team->naggr, &known, plan);
     }
-    free(stays);
+    free(leaving);
+    if (rc == 0 && !op->set.early) {
+        plan->offset.mean = plan->offset.max;
+        plan->chosen.mean = plan->chosen.max;
+    }
     return rc;
 }
 

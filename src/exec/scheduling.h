@@ -35,6 +35,7 @@ struct cio_scheduling {
     /* why this rank, or what it speaks for, can have no part in it; 0: it can */
     int lost[CIO_SCHED_ROLES];
     double stripe; /* seconds */
+    int soon;      /* members of groups return before anything is served */
     double since;
     struct cio_inbox in;
     struct cio_outbox *out; /* all streams that this rank may send, */

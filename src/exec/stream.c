@@ -47,6 +47,8 @@ void cio_inbox_destroy(struct cio_op *op, struct cio_inbox *in)
 {
     cio_op_free(op, in->data, in->room);
     cio_op_free(op, in->chunk, MESSAGE);
+    in->data = NULL;
+    in->chunk = NULL;
 }
 
 int cio_inbox_reserve(struct cio_op *op, struct cio_inbox *in, int64_t size)

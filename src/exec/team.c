@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/respond.h"
+
 static int clamp(int c, int q)
 {
     return c < 1 ? 1 : c > q ? q : c;
@@ -67,6 +69,30 @@ static void find_aggr(const int *aggr, int naggr, struct cio_team *t)
     }
 }
 
+void cio_team_find_leaving(const struct cio_team *t, int soon, uint8_t *leaving)
+{
+    memset(leaving, soon ? CIO_LEAVES_FIRST : CIO_LEAVES_SERVED, (size_t)t->nodes->nranks);
+    for (int l = 0; l < t->nleaders; l++)
+        leaving[t->leader[l]] = t->followers[l] > 1 ? CIO_LEAVES_LAST : CIO_LEAVES_SERVED;
+    for (int a = 0; a < t->naggr; a++)
+        leaving[t->aggr[a]] = CIO_LEAVES_LAST;
+}
+
+static int count_waiting(struct cio_team *t)
+{
+    uint8_t *leaving = malloc((size_t)t->nodes->nranks);
+
+    if (leaving == NULL)
+        return -ENOMEM;
+    cio_team_find_leaving(t, 1, leaving);
+    for (int r = 0; r < t->nodes->nranks; r++) {
+        t->nlone += leaving[r] == CIO_LEAVES_SERVED;
+        t->nled += leaving[r] == CIO_LEAVES_FIRST;
+    }
+    free(leaving);
+    return 0;
+}
+
 int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *aggr, int naggr,
                     struct cio_team **out)
 {
@@ -89,18 +115,17 @@ int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *a
     find_leaders(nodes, c, t);
     find_group(nodes, c, t);
     find_aggr(aggr, naggr, t);
+    if (count_waiting(t) != 0) {
+        cio_team_destroy(t);
+        return -ENOMEM;
+    }
     *out = t;
     return 0;
 }
 
-void cio_team_find_stays(const struct cio_team *t, uint8_t *stays)
+int cio_team_waits(const struct cio_team *t, int soon)
 {
-    memset(stays, 0, (size_t)t->nodes->nranks);
-    for (int a = 0; a < t->naggr; a++)
-        stays[t->aggr[a]] = 1;
-    for (int l = 0; l < t->nleaders; l++)
-        if (t->followers[l] > 1)
-            stays[t->leader[l]] = 1;
+    return t->nlone > 0 || (t->nled > 0 && !soon);
 }
 
 int cio_team_leader_of(const struct cio_team *t, int rank)

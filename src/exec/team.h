@@ -18,6 +18,8 @@ struct cio_team {
     int naggr;
     int *aggr;   /* rank of each global aggregator, */
     int my_aggr; /* and which of them I am, or -1 */
+    int nlone;   /* ranks that aggregate nothing: groups of one, */
+    int nled;    /* members that others lead */
     int nleaders;
     int *leader;    /* rank of each leader, by node and group, */
     int *followers; /* ranks in its group, itself included, */
@@ -72,9 +74,15 @@ static inline int cio_team_child(const struct cio_team *team, int i)
     return index < team->nleaders ? team->leader[index] : -1;
 }
 
-/* For each rank whether it is needed to the end of a call from which others return early:
- * aggregators, and leaders of others. `stays` has room for all ranks. */
-void cio_team_find_stays(const struct cio_team *team, uint8_t *stays);
+/*
+ * When each rank returns from a call that may be left early (enum cio_leaving): aggregators and
+ * leaders of others with the last, the others when they have been served; but with `soon` all members
+ * of groups at once, since their leaders take what they have. `leaving` has room for all ranks.
+ */
+void cio_team_find_leaving(const struct cio_team *team, int soon, uint8_t *leaving);
+
+/* Whether anybody waits to be served, then. */
+int cio_team_waits(const struct cio_team *team, int soon);
 
 /* The leader, by index, whose group a rank is in. */
 int cio_team_leader_of(const struct cio_team *team, int rank);

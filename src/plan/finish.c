@@ -10,6 +10,7 @@
  *
  * A step is one stripe-time, which is exact, as long as that makes no more looks than LOOKS. Beyond
  * that steps are longer, but at least LEAST_STEPS: doc/scheduling.md shows how little that matters.
+ * Steps at which nobody could be finished are left out.
  */
 #include "plan/finish.h"
 
@@ -127,7 +128,7 @@ static void begin(struct state *s)
     }
     qsort(s->company, g->nranks, sizeof(*s->company), by_company);
     for (uint32_t i = 0; i < g->nranks; i++)
-        if (!cio_graph_stays(g, s->company[i].rank))
+        if (cio_graph_waits(g, s->company[i].rank))
             s->waiting[s->nwaiting++] = s->company[i].rank;
 }
 
@@ -236,16 +237,37 @@ uint32_t cio_order_steps(int64_t nranks, int64_t most)
     return (uint32_t)cio_min64(steps, most + 1);
 }
 
+/* Nobody who waits can be finished before this: no cell comes earlier than it is now. */
+static uint32_t soonest(const struct state *s)
+{
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t i = 0; i < s->nwaiting; i++) {
+        const struct cio_cell *c = &s->g->cells[s->late[s->waiting[i]]];
+        uint32_t at = c->left > 0 ? s->load[c->aggr] + c->left : 0;
+
+        least = at < least ? at : least;
+    }
+    return least;
+}
+
 /* From 0 on, since who touches nothing is finished then. */
 static void rank_all(struct state *s, uint32_t *ranking)
 {
     uint32_t steps = cio_order_steps(s->g->nranks, s->g->most), done = 0;
+    uint32_t length = s->g->most / steps + 1;
 
     begin(s);
-    for (uint32_t now = 0; s->nwaiting > 0; now += s->g->most / steps + 1)
-        done += step(s, now, ranking + done);
+    for (uint32_t now = 0; s->nwaiting > 0; now += length) {
+        uint32_t n = step(s, now, ranking + done);
+        uint32_t next = n == 0 ? soonest(s) : 0;
+
+        done += n;
+        if (next > now + length)
+            now += (next - now - 1) / length * length;
+    }
     for (uint32_t r = 0; r < s->g->nranks; r++)
-        if (cio_graph_stays(s->g, r))
+        if (!cio_graph_waits(s->g, r))
             ranking[done++] = r;
 }
 
@@ -260,15 +282,20 @@ int cio_finish_rank(struct cio_graph *g, enum cio_finish_ties ties, uint32_t *ra
     return rc;
 }
 
-int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                            uint32_t *ranking)
 {
     struct cio_graph *g;
-    int rc = cio_graph_create(patterns, n, stays, &g);
+    int rc = cio_graph_create(patterns, n, leaving, &g);
 
     if (rc)
         return rc;
     rc = cio_finish_rank(g, CIO_FINISH_STRIPES, ranking);
     cio_graph_destroy(g);
     return rc;
+}
+
+int cio_order_may_rank(int64_t touches)
+{
+    return touches <= CIO_GRAPH_TOUCHES;
 }

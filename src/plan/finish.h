@@ -2,7 +2,7 @@
  * The greedy ranking of first-finish (plan/order.h) over a graph, for who has one already. Ties of
  * those who can be finished at the same time go to the one with least left of what it touches, then
  * to the one in most company (the mean number of processes on its stripes), then to the lowest
- * rank. What is left may be counted in two ways. Who stays comes last.
+ * rank. What is left may be counted in two ways. Who does not wait to be served comes last.
  */
 #ifndef CIO_PLAN_FINISH_H
 #define CIO_PLAN_FINISH_H

@@ -10,7 +10,7 @@ static void count_rows(const struct cio_pattern *p, const struct cio_graph *g, u
                        uint64_t *touches)
 {
     for (int i = 0; i < p->rows; i++)
-        if (!cio_graph_stays(g, (uint32_t)p->row[i].rank)) {
+        if (cio_graph_waits(g, (uint32_t)p->row[i].rank)) {
             (*cells)++;
             *touches += p->row[i].count;
         }
@@ -27,11 +27,11 @@ static int measure(struct cio_pattern *const *patterns, int n, struct cio_graph 
         count_rows(patterns[a], g, &cells, &touches);
         g->most = patterns[a]->npos > g->most ? patterns[a]->npos : g->most;
     }
-    if (stripes >= UINT32_MAX || touches >= UINT32_MAX)
-        return -EINVAL;
+    if (stripes >= UINT32_MAX || touches > CIO_GRAPH_TOUCHES)
+        return -ENOMEM;
     g->nranks = (uint32_t)patterns[0]->nranks;
     for (uint32_t r = 0; r < g->nranks; r++)
-        g->nstay += cio_graph_stays(g, r) ? 1 : 0;
+        g->nwait += cio_graph_waits(g, r) ? 1 : 0;
     g->naggr = (uint32_t)n;
     g->nstripes = (uint32_t)stripes;
     g->ntouches = (uint32_t)touches;
@@ -65,14 +65,14 @@ static void make_cells(struct cio_pattern *const *patterns, struct cio_graph *g)
 
     for (uint32_t a = 0; a < g->naggr; a++)
         for (int i = 0; i < patterns[a]->rows; i++)
-            if (!cio_graph_stays(g, (uint32_t)patterns[a]->row[i].rank))
+            if (cio_graph_waits(g, (uint32_t)patterns[a]->row[i].rank))
                 g->first_cell[patterns[a]->row[i].rank + 2]++;
     accumulate(g->first_cell, g->nranks);
     for (uint32_t a = 0; a < g->naggr; a++)
         for (int i = 0; i < patterns[a]->rows; i++) {
             uint32_t rank = (uint32_t)patterns[a]->row[i].rank;
 
-            if (cio_graph_stays(g, rank))
+            if (!cio_graph_waits(g, rank))
                 continue;
             g->cells[g->first_cell[rank + 1]++] =
                 (struct cio_cell){.left = patterns[a]->row[i].count, .aggr = a, .rank = rank};
@@ -97,7 +97,7 @@ static void fill_stripes(struct cio_pattern *const *patterns, struct cio_graph *
             const uint32_t *pos;
             uint32_t *to;
 
-            if (cio_graph_stays(g, (uint32_t)row->rank))
+            if (!cio_graph_waits(g, (uint32_t)row->rank))
                 continue;
             pos = cio_pattern_positions(patterns[a], row, room);
             to = g->stripe_of + g->cells[at[row->rank]++].first;
@@ -135,14 +135,14 @@ static int fill(struct cio_pattern *const *patterns, struct cio_graph *g)
     return rc;
 }
 
-int cio_graph_create(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+int cio_graph_create(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                      struct cio_graph **out)
 {
     struct cio_graph *g = calloc(1, sizeof(*g));
     int rc = -ENOMEM;
 
     if (g) {
-        g->stays = stays;
+        g->leaving = leaving;
         rc = measure(patterns, n, g);
     }
     if (!rc)

@@ -19,7 +19,7 @@
 #ifndef CIO_PLAN_ORDER_H
 #define CIO_PLAN_ORDER_H
 
-#include "plan/pattern.h"
+#include "plan/respond.h"
 
 /* order holds npos entries, here and below. -ENOMEM. */
 int cio_order_mdf(const struct cio_pattern *p, uint32_t *order);
@@ -41,23 +41,25 @@ int cio_order_by_process(const struct cio_pattern *p, const uint32_t *ranking, u
  * Rank the processes greedily by when each could be finished, given what is placed for those before
  * it on every aggregator: the latest of its aggregators counts, and positions shared with an
  * earlier process are free. Ties: fewest positions left, then most company (the mean number of
- * processes on its positions), then lowest rank. Who stays to the end in any order comes last, and
- * is no company (stays: not 0 for such ranks; NULL: nobody does).
+ * processes on its positions), then lowest rank. Who does not wait to be served comes last, and is
+ * no company (leaving: enum cio_leaving of each rank; NULL: all wait).
  *
  * patterns: of all n >= 1 aggregators, with the same nranks. ranking holds nranks entries.
- * -EINVAL (unequal nranks, 2^32 touches or more), -ENOMEM.
+ * -EINVAL (unequal nranks), -ENOMEM, also where cio_order_may_rank() says no: 8 bytes are needed for
+ * each touch.
  */
-int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                            uint32_t *ranking);
+int cio_order_may_rank(int64_t touches);
 
 /*
  * Make a ranking better, or leave it as it is: first-finish with other ties, and the best order of
  * each few processes that follow one another in the ranking (refine.c). For up to 8 processes that
  * is the best there is. It may be tried with any numbers, but costs too much for what it brings
- * beyond those that cio_order_may_refine() is for. Who stays must come last, and does so after.
+ * beyond those that cio_order_may_refine() is for. Who does not wait must come last, and does after.
  * Errors are as above.
  */
-int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                      uint32_t *ranking);
 int cio_order_may_refine(int64_t nranks, int64_t touches);
 

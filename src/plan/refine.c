@@ -126,13 +126,13 @@ static uint32_t place(struct sweep *s, uint32_t rank)
     return latest;
 }
 
-/* The sum of the responses of a ranking, but for those who stay, who are the last of it. */
+/* The sum of the responses of those in a ranking who wait; the others are the last of it. */
 static uint64_t respond(struct sweep *s, const uint32_t *ranking)
 {
     uint64_t sum = 0;
 
     begin(s);
-    for (uint32_t i = 0; i < s->g->nranks - s->g->nstay; i++)
+    for (uint32_t i = 0; i < s->g->nwait; i++)
         sum += place(s, ranking[i]);
     return sum;
 }
@@ -315,7 +315,7 @@ static void order_window(struct sweep *s, uint32_t *ranks)
 
 static void sweep(struct sweep *s, uint32_t *ranking)
 {
-    uint32_t n = s->g->nranks - s->g->nstay;
+    uint32_t n = s->g->nwait;
 
     begin(s);
     for (uint32_t at = 0; at < n; at += HOP) {
@@ -360,13 +360,13 @@ int cio_order_may_refine(int64_t nranks, int64_t touches)
     return nranks + touches <= MOST_SIZE;
 }
 
-int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *stays,
+int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                      uint32_t *ranking)
 {
     struct cio_graph *g;
     struct sweep s;
     uint32_t *other;
-    int rc = cio_graph_create(patterns, n, stays, &g);
+    int rc = cio_graph_create(patterns, n, leaving, &g);
 
     if (rc)
         return rc;

@@ -8,6 +8,13 @@
 
 #include "plan/pattern.h"
 
+/* When a process of a call returns; where that is given for each rank, as uint8_t. */
+enum cio_leaving {
+    CIO_LEAVES_SERVED, /* when what it touches has been served, */
+    CIO_LEAVES_LAST,   /* with the last of all, in any order, */
+    CIO_LEAVES_FIRST   /* or before anything is served */
+};
+
 /*
  * Raise response[rank], of nranks entries and 0 at first, to when this aggregator has served the
  * rank. order: plan/order.h; NULL: by offset. -ENOMEM. plan/maxima.h joins what several

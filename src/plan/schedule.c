@@ -13,7 +13,8 @@
  */
 struct cost {
     double rank, position, row, touch;
-    double look; /* per rank and step of first-finish */
+    double look; /* per rank and step of first-finish, */
+    double pair; /* and per rank and aggregator */
 };
 
 static const struct cost costs[] = {
@@ -21,19 +22,19 @@ static const struct cost costs[] = {
     [CIO_SCHEDULE_MDF] = {.rank = 2, .position = 45, .row = 25, .touch = 8},
     [CIO_SCHEDULE_LW_MDF] = {.rank = 2, .position = 45, .row = 35, .touch = 8},
     [CIO_SCHEDULE_GW_MDF] = {.rank = 4, .position = 45, .row = 35, .touch = 8},
-    [CIO_SCHEDULE_FIRST_FINISH] = {.rank = 150, .position = 10, .row = 45, .touch = 45, .look = 8},
+    [CIO_SCHEDULE_FIRST_FINISH] = {.rank = 150, .position = 10, .row = 45, .touch = 45, .look = 8, .pair = 3},
 };
 
 /* What cio_order_refine() costs besides, and which part of the mean response it may be hoped to
  * save: 0.2 to 0.5 % on the workloads of bench/schedule, up to 1.7 % where some stay to the end. */
 static const struct cost refining = {
-    .rank = 1700, .position = 10, .row = 45, .touch = 150, .look = 8};
+    .rank = 1700, .position = 10, .row = 45, .touch = 150, .look = 8, .pair = 3};
 #define REFINING_SAVES 0.005
 
 void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
                           struct cio_schedule_size *size)
 {
-    *size = (struct cio_schedule_size){.ranks = patterns[0]->nranks};
+    *size = (struct cio_schedule_size){.ranks = patterns[0]->nranks, .aggrs = n};
     for (int a = 0; a < n; a++) {
         size->positions += patterns[a]->npos;
         size->most = patterns[a]->npos > size->most ? patterns[a]->npos : size->most;
@@ -45,10 +46,11 @@ void cio_schedule_size_of(struct cio_pattern *const *patterns, int n,
 static double add_up(const struct cost *c, const struct cio_schedule_size *size)
 {
     double looks = (double)size->ranks * cio_order_steps(size->ranks, size->most);
+    double pairs = (double)size->ranks * (double)size->aggrs;
 
-    return 1e-9 *
-           (c->rank * (double)size->ranks + c->position * (double)size->positions +
-            c->row * (double)size->rows + c->touch * (double)size->touches + c->look * looks);
+    return 1e-9 * (c->rank * (double)size->ranks + c->position * (double)size->positions +
+                   c->row * (double)size->rows + c->touch * (double)size->touches +
+                   c->look * looks + c->pair * pairs);
 }
 
 double cio_schedule_cost(enum cio_schedule kind, const struct cio_schedule_size *size)
@@ -93,21 +95,23 @@ struct planner {
     struct cio_pattern *const *patterns;
     int n, nranks;
     double stripe;
-    const uint8_t *stays;
+    const uint8_t *leaving;
     struct cio_schedule_size size;
     double least;       /* mean response that no order can beat */
     uint32_t *response; /* room for all ranks' */
 };
 
-/* Of all ranks; who stays has waited as long as the last one. */
-static struct cio_response add_up_responses(struct planner *pl)
+/* Of all ranks, from when each has been served; `max` is when all have. */
+static struct cio_response add_up_responses(struct planner *pl, uint32_t max)
 {
-    uint32_t max = cio_response_of(pl->response, pl->nranks).max;
+    struct cio_response out;
 
-    for (int r = 0; pl->stays && r < pl->nranks; r++)
-        if (pl->stays[r])
-            pl->response[r] = max;
-    return cio_response_of(pl->response, pl->nranks);
+    for (int r = 0; pl->leaving && r < pl->nranks; r++)
+        if (pl->leaving[r] != CIO_LEAVES_SERVED)
+            pl->response[r] = pl->leaving[r] == CIO_LEAVES_LAST ? max : 0;
+    out = cio_response_of(pl->response, pl->nranks);
+    out.max = max;
+    return out;
 }
 
 /* The orders of a plan, and the response under them. */
@@ -125,7 +129,7 @@ static int order_all(struct planner *pl, struct cio_schedule_plan *plan)
         order += pl->patterns[a]->npos;
     }
     if (!rc)
-        plan->chosen = add_up_responses(pl);
+        plan->chosen = add_up_responses(pl, cio_response_of(pl->response, pl->nranks).max);
     return rc;
 }
 
@@ -150,7 +154,7 @@ static int prepare(const struct planner *pl, struct cio_schedule_plan *plan)
         return -ENOMEM;
     if (plan->kind == CIO_SCHEDULE_FIRST_FINISH) {
         plan->ranking = v;
-        return cio_order_first_finish(pl->patterns, pl->n, pl->stays, v);
+        return cio_order_first_finish(pl->patterns, pl->n, pl->leaving, v);
     }
     plan->busiest = v;
     count_busiest(pl, v);
@@ -192,11 +196,15 @@ static void keep_better(const struct planner *pl, struct cio_schedule_plan *best
  * Whether to compute one more order: what is still to be won must pay for it, and what is won
  * already (or, as long as nothing is, what is to be won) for all that will have been computed.
  */
-static int may_try(const struct planner *pl, const struct cio_schedule_plan *best, double cost)
+static int may_try(const struct planner *pl, enum cio_schedule kind,
+                   const struct cio_schedule_plan *best)
 {
     double to_win = best->chosen.mean - pl->least;
     double won = best->offset.mean - best->chosen.mean;
+    double cost = cio_schedule_cost(kind, &pl->size);
 
+    if (kind == CIO_SCHEDULE_FIRST_FINISH && !cio_order_may_rank(pl->size.touches))
+        return 0;
     return cio_schedule_is_worth(to_win, pl->stripe, cost) &&
            cio_schedule_is_worth(won > 0 ? won : to_win, pl->stripe, best->cost + cost);
 }
@@ -209,7 +217,7 @@ static int may_refine(const struct planner *pl, const struct cio_schedule_plan *
 /* Make the ranking of a plan better. The plan is released on failure. */
 static int refine(struct planner *pl, struct cio_schedule_plan *plan)
 {
-    int rc = cio_order_refine(pl->patterns, pl->n, pl->stays, plan->ranking);
+    int rc = cio_order_refine(pl->patterns, pl->n, pl->leaving, plan->ranking);
 
     if (!rc)
         rc = order_all(pl, plan);
@@ -247,18 +255,18 @@ static int choose_best(struct planner *pl, struct cio_schedule_plan *best)
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++)
-        if (may_try(pl, best, cio_schedule_cost(kinds[i], &pl->size)))
+        if (may_try(pl, kinds[i], best))
             rc = try_one(pl, kinds[i], best);
     return rc;
 }
 
-/* No process can return before its busiest aggregator has served so many stripes. */
-static void find_least(struct planner *pl)
+/* No process can be served before its busiest aggregator has served so many stripes. */
+static void find_least(struct planner *pl, uint32_t max)
 {
     for (int r = 0; r < pl->nranks; r++)
         pl->response[r] = 0;
     count_busiest(pl, pl->response);
-    pl->least = add_up_responses(pl).mean;
+    pl->least = add_up_responses(pl, max).mean;
 }
 
 static int follow(struct planner *pl, enum cio_schedule hint, struct cio_schedule_plan *plan)
@@ -293,7 +301,7 @@ static int make_plan(struct planner *pl, enum cio_schedule hint, struct cio_sche
         return rc;
     plan.offset = plan.chosen;
     plan.cost = cio_schedule_cost(CIO_SCHEDULE_OFFSET, &pl->size);
-    find_least(pl);
+    find_least(pl, plan.offset.max);
     rc = hint == CIO_SCHEDULE_AUTOMATIC ? choose_best(pl, &plan) : follow(pl, hint, &plan);
     if (rc)
         cio_schedule_release(&plan);
@@ -306,7 +314,7 @@ int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
                         const struct cio_schedule_case *known, struct cio_schedule_plan *plan)
 {
     struct planner pl = {
-        .patterns = patterns, .n = n, .stripe = known->stripe, .stays = known->stays};
+        .patterns = patterns, .n = n, .stripe = known->stripe, .leaving = known->leaving};
     int rc = -ENOMEM;
 
     for (int a = 1; a < n; a++)

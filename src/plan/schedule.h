@@ -19,6 +19,7 @@
 /* What the cost depends on. */
 struct cio_schedule_size {
     int64_t ranks;     /* of the application */
+    int64_t aggrs;     /* that serve it */
     int64_t positions; /* of all aggregators, */
     int64_t most;      /* of the one with most */
     int64_t rows;      /* pairs of a rank and an aggregator it touches */
@@ -52,8 +53,8 @@ static inline int cio_schedule_is_worth(double saved, double stripe, double cost
 /* What is known besides the patterns. */
 struct cio_schedule_case {
     enum cio_schedule hint;
-    double stripe;        /* seconds that an aggregator needs for one position */
-    const uint8_t *stays; /* per rank: it returns with the last one in any order; NULL: nobody */
+    double stripe;          /* seconds that an aggregator needs for one position */
+    const uint8_t *leaving; /* enum cio_leaving of each rank; NULL: all wait to be served */
 };
 
 struct cio_schedule_plan {
@@ -70,7 +71,7 @@ struct cio_schedule_plan {
 /*
  * Make the plan for n >= 1 aggregators with patterns of the same ranks. A hint other than automatic
  * is followed whatever it costs. The plan holds memory until cio_schedule_release(). -EINVAL,
- * -ENOMEM.
+ * -ENOMEM, also for first-finish with more touches than cio_order_may_rank() allows.
  */
 int cio_schedule_choose(struct cio_pattern *const *patterns, int n,
                         const struct cio_schedule_case *known, struct cio_schedule_plan *plan);

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "plan/bits.h"
 #include "plan/schedule.h"
 
 /* Mean response under a plan, as the aggregators would have it. */
@@ -114,72 +117,80 @@ static void test_refined(const struct instance *in)
     cio_schedule_release(&asked);
 }
 
-/* The same without what some ranks touch. */
-static void begin_without(const struct instance *in, const uint8_t *stays, struct instance *out)
+/* The same without what some ranks touch: those that do not wait. */
+static void begin_without(const struct instance *in, const uint8_t *leaving, struct instance *out)
 {
     *out = *in;
     for (int r = 0; r < in->ranks; r++)
-        if (stays[r])
+        if (leaving[r])
             memset(out->touch[r], 0, sizeof(out->touch[r]));
     instance_begin(out);
 }
 
-/* Who stays comes last and is waited for by nobody: for the others it is as if it had nothing. */
-static void test_stays_last(const struct instance *in, const uint8_t *stays, int nstay)
+/* Who does not wait comes last, and nobody waits for it: for others it is as if it had nothing. */
+static void test_others_last(const struct instance *in, const uint8_t *leaving, int others)
 {
     uint32_t with[INSTANCE_RANKS], without[INSTANCE_RANKS], n = 0;
     struct instance gone;
 
-    begin_without(in, stays, &gone);
-    CHECK(cio_order_first_finish(in->patterns, in->aggrs, stays, with) == 0);
+    begin_without(in, leaving, &gone);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, leaving, with) == 0);
     CHECK(cio_order_first_finish(gone.patterns, gone.aggrs, NULL, without) == 0);
     for (int i = 0; i < in->ranks; i++)
-        if (!stays[without[i]])
+        if (!leaving[without[i]])
             CHECK(with[n++] == without[i]);
-    for (int i = in->ranks - nstay; i < in->ranks; i++)
-        CHECK(stays[with[i]]);
-    CHECK(cio_order_refine(in->patterns, in->aggrs, stays, with) == 0);
-    for (int i = in->ranks - nstay; i < in->ranks; i++)
-        CHECK(stays[with[i]]);
+    for (int i = in->ranks - others; i < in->ranks; i++)
+        CHECK(leaving[with[i]]);
+    CHECK(cio_order_refine(in->patterns, in->aggrs, leaving, with) == 0);
+    for (int i = in->ranks - others; i < in->ranks; i++)
+        CHECK(leaving[with[i]]);
     instance_end(&gone);
 }
 
-/* Who stays has waited as long as the last one, in the prediction too. */
-static void test_stays(const struct instance *in, uint64_t *rng)
+/* Who leaves with the last has waited as long, who leaves first has not, in the prediction too. */
+static void test_leaving(const struct instance *in, uint64_t *rng)
 {
-    uint8_t stays[INSTANCE_RANKS] = {0};
-    struct cio_schedule_case known = {CIO_SCHEDULE_FIRST_FINISH, 1, stays};
+    uint8_t leaving[INSTANCE_RANKS] = {CIO_LEAVES_SERVED};
+    struct cio_schedule_case known = {CIO_SCHEDULE_FIRST_FINISH, 1, leaving};
     uint32_t ranking[INSTANCE_RANKS];
     struct cio_schedule_plan plain = {.kind = CIO_SCHEDULE_FIRST_FINISH, .ranking = ranking}, plan;
     struct instance gone;
-    int nstay = (int)check_between(rng, 1, in->ranks);
+    int others = (int)check_between(rng, 1, in->ranks), last = 0;
     double waited;
 
-    for (int i = 0; i < nstay; i++)
-        stays[in->ranks - 1 - i] = 1;
-    test_stays_last(in, stays, nstay);
-    begin_without(in, stays, &gone);
-    CHECK(cio_order_first_finish(in->patterns, in->aggrs, stays, ranking) == 0);
-    waited = mean_under(&gone, &plain) * in->ranks; /* of the others, not refined */
+    for (int i = 0; i < others; i++) {
+        int stays = check_between(rng, 0, 1) == 0;
+
+        leaving[in->ranks - 1 - i] = stays ? CIO_LEAVES_LAST : CIO_LEAVES_FIRST;
+        last += stays;
+    }
+    test_others_last(in, leaving, others);
+    begin_without(in, leaving, &gone);
+    CHECK(cio_order_first_finish(in->patterns, in->aggrs, leaving, ranking) == 0);
+    waited = mean_under(&gone, &plain) * in->ranks; /* of those who wait, not refined */
     CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
     CHECK(plan.chosen.max == plan.offset.max);
-    CHECK(plan.chosen.mean * in->ranks <= waited + (double)nstay * plan.chosen.max + 1e-9);
+    CHECK(plan.chosen.mean * in->ranks <= waited + (double)last * plan.chosen.max + 1e-9);
     waited = mean_under(&gone, &plan) * in->ranks;
-    CHECK(fabs(plan.chosen.mean * in->ranks - waited - (double)nstay * plan.chosen.max) < 1e-6);
+    CHECK(fabs(plan.chosen.mean * in->ranks - waited - (double)last * plan.chosen.max) < 1e-6);
     cio_schedule_release(&plan);
     instance_end(&gone);
 }
 
-/* If all stay, nothing is to be won. */
-static void test_all_stay(const struct instance *in)
+/* If nobody waits, nothing is to be won, and nothing is computed to find that out. */
+static void test_nobody_waits(const struct instance *in, enum cio_leaving how)
 {
-    uint8_t stays[INSTANCE_RANKS];
-    struct cio_schedule_case known = {CIO_SCHEDULE_AUTOMATIC, 1, stays};
+    uint8_t leaving[INSTANCE_RANKS];
+    struct cio_schedule_case known = {CIO_SCHEDULE_AUTOMATIC, 1, leaving};
     struct cio_schedule_plan plan;
+    struct cio_schedule_size size;
 
-    memset(stays, 1, sizeof(stays));
+    memset(leaving, how, sizeof(leaving));
+    cio_schedule_size_of(in->patterns, in->aggrs, &size);
     CHECK(cio_schedule_choose(in->patterns, in->aggrs, &known, &plan) == 0);
-    CHECK(plan.kind == CIO_SCHEDULE_OFFSET && plan.chosen.mean == plan.chosen.max);
+    CHECK(plan.kind == CIO_SCHEDULE_OFFSET);
+    CHECK(plan.chosen.mean == (how == CIO_LEAVES_LAST ? plan.chosen.max : 0));
+    CHECK(plan.cost == cio_schedule_cost(CIO_SCHEDULE_OFFSET, &size));
     cio_schedule_release(&plan);
 }
 
@@ -191,6 +202,70 @@ static void test_too_many(void)
 
     many.touches = 1 << 20;
     CHECK(cio_schedule_refine_cost(&few) > 0 && cio_schedule_refine_cost(&many) <= 0);
+}
+
+/* One aggregator with many positions; rank r touches all of them, or its block. */
+static struct cio_pattern *make_long(int ranks, int64_t npos, int blocks)
+{
+    uint64_t *bits = calloc(cio_bits_words(npos), sizeof(*bits));
+    struct cio_pattern *p;
+
+    CHECK(cio_pattern_create(ranks, npos, &p) == 0);
+    for (int r = 0; r < ranks; r++) {
+        memset(bits, 0, cio_bits_words(npos) * sizeof(*bits));
+        for (int64_t i = blocks ? npos * r / ranks : 0; i < (blocks ? npos * (r + 1) / ranks : npos);
+             i++)
+            cio_bits_set(bits, i);
+        CHECK(cio_pattern_add(p, r, bits) == 0);
+    }
+    free(bits);
+    return p;
+}
+
+/* A ranking that would take too much memory is none; automatic does without. */
+static void test_many_touches(void)
+{
+    struct cio_schedule_case known = {CIO_SCHEDULE_FIRST_FINISH, 1, NULL};
+    struct cio_pattern *p = make_long(129, 1 << 18, 0);
+    struct cio_schedule_plan plan;
+
+    CHECK(!cio_order_may_rank(p->touches) && cio_order_may_rank(p->touches * 128 / 129));
+    CHECK(cio_schedule_choose(&p, 1, &known, &plan) == -ENOMEM);
+    known.hint = CIO_SCHEDULE_AUTOMATIC;
+    if (CHECK(cio_schedule_choose(&p, 1, &known, &plan) == 0)) {
+        CHECK(plan.kind == CIO_SCHEDULE_OFFSET);
+        cio_schedule_release(&plan);
+    }
+    cio_pattern_destroy(p);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/*
+ * Few ranks with many stripes each: times at which nobody can be finished are not gone through one
+ * by one. (It was more than 1000 times what the response takes.)
+ */
+static void test_few_ranks(void)
+{
+    struct cio_pattern *p = make_long(4, 1 << 17, 1);
+    uint32_t ranking[4], response[4] = {0};
+    double begin = cpu_seconds(), one, both;
+
+    CHECK(cio_respond(p, NULL, response) == 0);
+    one = cpu_seconds() - begin;
+    CHECK(cio_order_first_finish(&p, 1, NULL, ranking) == 0);
+    both = cpu_seconds() - begin;
+    printf("few ranks: response %.1f ms, ranking %.1f ms\n", 1e3 * one, 1e3 * (both - one));
+    CHECK(both - one < 100 * one);
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK(ranking[i] == i);
+    cio_pattern_destroy(p);
 }
 
 /* Everybody needs everything: by offset, and no order is even computed. */
@@ -279,13 +354,16 @@ int main(void)
         test_best(&in);
         test_worth(&in);
         test_refined(&in);
-        test_stays(&in, &rng);
-        test_all_stay(&in);
+        test_leaving(&in, &rng);
+        test_nobody_waits(&in, CIO_LEAVES_LAST);
+        test_nobody_waits(&in, CIO_LEAVES_FIRST);
         instance_end(&in);
     }
     test_nothing_to_win();
     test_cheaper();
     test_too_many();
+    test_many_touches();
+    test_few_ranks();
     test_arguments();
     return check_done("test_schedule");
 }
