@@ -88,6 +88,7 @@ static void put_layer(ADIO_File fd, int forced)
     layer->fns.ADIOI_xxx_WriteStridedColl = ADIOI_TAM_WriteStridedColl;
     layer->fns.ADIOI_xxx_ReadStridedColl = ADIOI_TAM_ReadStridedColl;
     ADIOI_TAM_Early_slots(&layer->fns);
+    pthread_mutex_init(&layer->early.lock, NULL);
     cio_hints_init(&layer->hints);
     fd->fns = &layer->fns;
 }
@@ -121,6 +122,7 @@ void ADIOI_TAM_Detach(ADIO_File fd)
     layer = ADIOI_TAM_File_of(fd);
     ADIOI_TAM_Release(fd);
     fd->fns = layer->below;
+    pthread_mutex_destroy(&layer->early.lock);
     ADIOI_Free(layer->fsname);
     ADIOI_Free(layer);
 }

@@ -22,6 +22,8 @@
 #include "plan/hints.h"
 #include "plan/layout.h"
 
+#include <pthread.h>
+
 /*
  * Groups and aggregators under one set of hints and one layout. Nonblocking calls may still use
  * them after these have changed, so they stay until the file is closed.
@@ -31,6 +33,7 @@ typedef struct ADIOI_TAM_Grouping {
     struct cio_team *team;
     struct cio_segment segment; /* of blocking calls, of which there is one at a time */
     uint64_t digest;            /* of the hints */
+    int64_t memory_limit;       /* as they had it, for the segment */
     int per_node;               /* groups on each node */
     int complained;             /* that shared memory cannot be had */
     struct cio_store *store;    /* on aggregators; */
@@ -64,6 +67,7 @@ typedef struct {
 
 /* What a rank has yet to complete of a call that it has returned from (ad_tam_early.c). */
 typedef struct {
+    pthread_mutex_t lock;       /* of all this: not all of ROMIO's calls have a lock, get_size has none */
     struct cio_op *op;          /* NULL: nothing */
     struct cio_comm *comm;
     ADIOI_TAM_Call *call;       /* for the report */
@@ -196,7 +200,7 @@ static inline int ADIOI_TAM_Has_groups(const ADIOI_TAM_File * layer)
 
 /*
  * Why a collective call does not go to the engine, as far as that is known before it; NULL: it
- * does, and all is prepared. The same on all ranks.
+ * does. The same on all ranks. Collective, unless they have agreed on hints already.
  */
 const char *ADIOI_TAM_Refuse(ADIO_File fd, int write);
 
@@ -250,7 +254,9 @@ void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 int ADIOI_TAM_Pool_take(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
 void ADIOI_TAM_Pool_put(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
 
-/* Completes a call that this rank has returned from early, if there is one. */
+/* Leaves what is left of a call that this rank returns from early with the file. */
+void ADIOI_TAM_Leave(ADIO_File fd, struct cio_op *op, struct cio_comm *comm, ADIOI_TAM_Call * call);
+/* Completes such a call, if there is one. */
 void ADIOI_TAM_Complete(ADIO_File fd);
 /* Puts the error of such a call in the place of success, once. */
 void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code);

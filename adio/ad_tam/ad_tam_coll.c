@@ -9,7 +9,6 @@
 
 /* Tags of the engine on the file's communicator; ROMIO itself uses small ones. */
 #define FIRST_TAG 1024
-#define TAG_GROUPS 512
 
 /* Bytes of one round where nothing is known of stripes. */
 #define DEFAULT_UNIT (2 << 20)
@@ -43,7 +42,6 @@ const char *ADIOI_TAM_Refuse(ADIO_File fd, int write)
         return "atomic mode is on";
     if (fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return "romio_cb_pfr is on";
-    ADIOI_TAM_Prepare(fd);
     if (!ADIOI_TAM_Is_asked(layer) && is_flat(layer))
         return "every node has one rank";
     return NULL;
@@ -96,6 +94,16 @@ int ADIOI_TAM_Returns_early(ADIO_File fd)
     return hints->early_return == CIO_ENABLE;
 }
 
+/* Tags of a call, the same on all ranks: others than those of all calls that may be under way. */
+static int next_tag(ADIOI_TAM_File * layer)
+{
+    int *most, found;
+
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
+    return FIRST_TAG +
+        CIO_OP_TAGS * (int) (layer->calls++ % (unsigned) ((*most - FIRST_TAG) / CIO_OP_TAGS));
+}
+
 static void choose_settings(ADIO_File fd, struct cio_settings *set)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
@@ -118,7 +126,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->explain = layer->hints.stats[0] != '\0';
     set->merge = CIO_AUTOMATIC;
     set->crowded = is_crowded(layer);
-    set->tag = FIRST_TAG + CIO_OP_TAGS * (int) (layer->calls++ % TAG_GROUPS);
+    set->tag = next_tag(layer);
 }
 
 int ADIOI_TAM_Open_deferred(ADIO_File fd)
@@ -244,37 +252,40 @@ static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Data
     return write ? lock_group(fd, ADIOI_TAM_File_of(fd)->grouping->team->my_aggr >= 0) : 0;
 }
 
-/*
- * Runs a call to its end, or as far as this rank is needed. Its outcome, the bytes moved, and whether
- * a call that was declined is best done by each rank alone.
- */
-static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int *alone)
-{
-    ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
-    const char *name = req->write ? "write" : "read";
-    int may_return = ADIOI_TAM_Returns_early(fd), over, rc;
-    struct cio_stats stats;
+enum { BELOW, ALONE, SERVED };
 
-    early->call = may_return ? ADIOI_TAM_Promise(fd, name) : NULL;
-    early->op = ADIOI_TAM_Start(fd, req, NULL, &early->comm);
-    over = cio_op_wait_released(early->op);
-    *moved = cio_op_moved(early->op);
-    *alone = 0;
-    if (!over)
-        return 0;
-    rc = cio_op_finish(early->op, &stats);
-    *alone = stats.alone;
-    early->op = NULL;
-    cio_comm_destroy(early->comm);
+/*
+ * Runs a call to its end, or as far as this rank is needed. Who serves it; if it was SERVED, its
+ * outcome and the bytes moved. Whether it was declined is not seen from the outcome: file access may
+ * fail with any errno.
+ */
+static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int *outcome)
+{
+    const char *name = req->write ? "write" : "read";
+    int may_return = ADIOI_TAM_Returns_early(fd), over;
+    ADIOI_TAM_Call *call = may_return ? ADIOI_TAM_Promise(fd, name) : NULL;
+    struct cio_stats stats;
+    struct cio_comm *comm;
+    struct cio_op *op = ADIOI_TAM_Start(fd, req, NULL, &comm);
+
+    over = cio_op_wait_released(op);
+    *moved = cio_op_moved(op);
+    *outcome = 0;
+    if (!over) {
+        ADIOI_TAM_Leave(fd, op, comm, call);
+        return SERVED;
+    }
+    *outcome = cio_op_finish(op, &stats);
+    cio_comm_destroy(comm);
     ADIOI_TAM_Show(fd, &stats);
     if (may_return)
-        ADIOI_TAM_Keep(early->call, &stats);
+        ADIOI_TAM_Keep(call, &stats);
     else
         ADIOI_TAM_Report(fd, &stats, req->write);
-    return rc;
+    if (!stats.declined)
+        return SERVED;
+    return stats.alone ? ALONE : BELOW;
 }
-
-enum { BELOW, ALONE, SERVED };
 
 /*
  * Whether ROMIO's own way would be, once it has found out what is known by now, that each rank
@@ -303,7 +314,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     ADIO_Offset pointer = fd->fp_ind;
     struct cio_request req;
     int64_t moved;
-    int rc, locked, alone;
+    int how, outcome, locked;
 
     ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
@@ -312,17 +323,18 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         leave(fd, write, refusal);
         return BELOW;
     }
+    ADIOI_TAM_Prepare(fd);
     locked = make_request(fd, buf, count, datatype, file_ptr_type, offset, write, &req);
-    rc = run(fd, &req, &moved, &alone);
+    how = run(fd, &req, &moved, &outcome);
     unlock_group(fd, locked);
     ADIOI_TAM_Request_free(&req);
-    if (rc == -ECANCELED) {
+    if (how != SERVED) {
         fd->fp_ind = pointer;
-        return alone && may_be_alone(fd, write) ? ALONE : BELOW;
+        return how == ALONE && may_be_alone(fd, write) ? ALONE : BELOW;
     }
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
-    *error_code = ADIOI_TAM_Error_code(fd, rc);
+    *error_code = ADIOI_TAM_Error_code(fd, outcome);
     set_count(status, datatype, moved);
     return SERVED;
 }

@@ -7,20 +7,30 @@
  * rank that may wait for this one.
  *
  * Ranks that stay in the call to its end get its error from it. Those that had returned get the
- * same error from the next collective access, sync or close, once; what fails before that
- * for another reason does not take its place. The call in between is made: the others make it too.
+ * same error, once, from the next blocking collective access, sync, set_size, set_atomicity or
+ * close; what fails before that for another reason does not take its place, but for a close, after
+ * which nothing comes. The call in between is made: the others make it too. A nonblocking access
+ * does not deliver it: its errors go to the communicator's error handler, not to the file's.
  */
 
 #include "ad_tam.h"
 
-void ADIOI_TAM_Complete(ADIO_File fd)
+void ADIOI_TAM_Leave(ADIO_File fd, struct cio_op *op, struct cio_comm *comm, ADIOI_TAM_Call * call)
 {
     ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
+
+    pthread_mutex_lock(&early->lock);
+    early->op = op;
+    early->comm = comm;
+    early->call = call;
+    pthread_mutex_unlock(&early->lock);
+}
+
+static void complete(ADIO_File fd, ADIOI_TAM_Early * early)
+{
     struct cio_stats stats;
     int rc;
 
-    if (early->op == NULL)
-        return;
     cio_op_wait(early->op);
     rc = cio_op_finish(early->op, &stats);
     cio_comm_destroy(early->comm);
@@ -31,14 +41,33 @@ void ADIOI_TAM_Complete(ADIO_File fd)
         early->error = rc;
 }
 
-void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code)
+void ADIOI_TAM_Complete(ADIO_File fd)
 {
     ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
 
-    if (early->error == 0 || *error_code != MPI_SUCCESS)
-        return;
-    *error_code = ADIOI_TAM_Error_code(fd, early->error);
+    pthread_mutex_lock(&early->lock);
+    if (early->op != NULL)
+        complete(fd, early);
+    pthread_mutex_unlock(&early->lock);
+}
+
+/* The error that is due, which is then delivered; 0: none. */
+static int take_error(ADIO_File fd)
+{
+    ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
+    int error;
+
+    pthread_mutex_lock(&early->lock);
+    error = early->error;
     early->error = 0;
+    pthread_mutex_unlock(&early->lock);
+    return error;
+}
+
+void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code)
+{
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ADIOI_TAM_Error_code(fd, take_error(fd));
 }
 
 /* The table of the driver below, once nothing of this rank's is under way. */
@@ -56,18 +85,25 @@ static void flush(ADIO_File fd, int *error_code)
 
 static void close_file(ADIO_File fd, int *error_code)
 {
+    int late;
+
     (*completed(fd)->ADIOI_xxx_Close) (fd, error_code);
-    ADIOI_TAM_Deliver(fd, error_code);
+    late = take_error(fd);
+    if (late != 0)
+        *error_code = ADIOI_TAM_Error_code(fd, late);
 }
 
 static void resize(ADIO_File fd, ADIO_Offset size, int *error_code)
 {
     (*completed(fd)->ADIOI_xxx_Resize) (fd, size, error_code);
+    ADIOI_TAM_Deliver(fd, error_code);
 }
 
 static void control(ADIO_File fd, int flag, ADIO_Fcntl_t * fcntl_struct, int *error_code)
 {
     (*completed(fd)->ADIOI_xxx_Fcntl) (fd, flag, fcntl_struct, error_code);
+    if (flag == ADIO_FCNTL_SET_ATOMICITY)
+        ADIOI_TAM_Deliver(fd, error_code);
 }
 
 static void read_contig(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,

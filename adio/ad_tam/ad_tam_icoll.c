@@ -6,11 +6,13 @@
  * on the file's communicator is the one reduction that is started in the call itself, where the
  * order is the same on all ranks; and since MPI_Wait polls only the request that it waits for, every
  * poll makes all operations of this process progress. That list is the one thing here that is not
- * kept with a file.
+ * kept with a file. MPI calls poll functions of several threads at once: one of them does it for all.
  */
 
 #include "ad_tam.h"
 #include "port/comm_mpi.h"
+
+#include <sched.h>
 
 typedef struct pending {
     struct pending *next;
@@ -29,6 +31,7 @@ typedef struct pending {
 } pending;
 
 static pending *under_way;
+static pthread_mutex_t under_way_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char is_nonblocking[] = "it is nonblocking";
 
@@ -52,13 +55,10 @@ static int query(void *state, MPI_Status * status)
     return p->error_code;
 }
 
+/* MPICH holds its lock meanwhile: no MPI call may be made here. */
 static int release(void *state)
 {
-    pending *p = state;
-
-    ADIOI_TAM_Request_free(&p->req);
-    MPI_Type_free(&p->datatype);
-    ADIOI_Free(p);
+    ADIOI_Free(state);
     return MPI_SUCCESS;
 }
 
@@ -127,6 +127,7 @@ static void explain(ADIO_File fd, struct cio_stats *stats)
         stats->why = is_nonblocking;
 }
 
+/* The program may free it at once when it is complete. */
 static void conclude(pending * p)
 {
     struct cio_stats stats;
@@ -141,26 +142,31 @@ static void conclude(pending * p)
     forget(p);
     cio_comm_destroy(p->comm);
     ADIOI_TAM_Segment_free(&p->segment);
-    p->done = 1;
-    if (rc == -ECANCELED)
+    if (stats.declined)
         access_alone(p);
     else
         p->error_code = ADIOI_TAM_Error_code(p->fd, rc);
-    p->fd->async_count--;
+    p->fd->dirty_write |= p->req.write;
+    ADIOI_TAM_Request_free(&p->req);
+    MPI_Type_free(&p->datatype);
+    __atomic_sub_fetch(&p->fd->async_count, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
     MPI_Grequest_complete(p->request);
 }
 
-/* A concluded operation may be freed by the program at once, so the next one is noted before. */
 static void progress_all(void)
 {
     pending *next;
 
+    if (pthread_mutex_trylock(&under_way_lock) != 0)
+        return; /* another thread does */
     for (pending * p = under_way; p != NULL; p = next) {
         next = p->next;
         cio_comm_poll(p->comm);
         if (cio_op_progress(p->op))
             conclude(p);
     }
+    pthread_mutex_unlock(&under_way_lock);
 }
 
 static int poll(void *state, MPI_Status * status)
@@ -176,8 +182,10 @@ static int wait_all(int count, void **states, double timeout, MPI_Status * statu
     (void) timeout;
     (void) status;
     for (int i = 0; i < count; i++)
-        while (!((pending *) states[i])->done)
+        while (!__atomic_load_n(&((pending *) states[i])->done, __ATOMIC_ACQUIRE)) {
             progress_all();
+            sched_yield();
+        }
     return MPI_SUCCESS;
 }
 
@@ -227,6 +235,8 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         return 0;
     }
     refusal = ADIOI_TAM_Refuse(fd, write);
+    if (refusal == NULL && ADIOI_TAM_File_of(fd)->grouping == NULL)
+        refusal = "groups have not been made yet"; /* that would make it wait */
     if (refusal != NULL) {
         leave(fd, write, refusal);
         return 0;
@@ -240,11 +250,13 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
     p->call = ADIOI_TAM_Promise(fd, call_name(write));
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
-    p->next = under_way;
-    under_way = p;
-    fd->async_count++;
+    __atomic_add_fetch(&fd->async_count, 1, __ATOMIC_RELAXED);
     *error_code = MPIX_Grequest_start(query, release, cancel, poll, wait_all, p, request);
     p->request = *request;
+    pthread_mutex_lock(&under_way_lock);
+    p->next = under_way;
+    under_way = p;
+    pthread_mutex_unlock(&under_way_lock);
     return 1;
 }
 

@@ -34,12 +34,12 @@ static uint64_t mix(uint64_t h, uint64_t v)
 }
 
 /* What the layout of a segment, and who has joined it, depends on besides the processes. */
-static uint64_t shape_of(ADIO_File fd, const ADIOI_TAM_Grouping * g)
+static uint64_t shape_of(const ADIOI_TAM_Grouping * g)
 {
     const struct cio_team *team = g->team;
     uint64_t h = mix((uint64_t) g->per_node, (uint64_t) team->naggr);
 
-    h = mix(h, (uint64_t) ADIOI_TAM_File_of(fd)->hints.memory_limit);
+    h = mix(h, (uint64_t) g->memory_limit);
     for (int i = 0; i < team->naggr; i++)
         h = mix(h, (uint64_t) team->aggr[i]);
     for (int i = 0; i < team->nodes->nranks; i++)
@@ -82,7 +82,7 @@ static int fits(const entry * e, uint64_t shape, const int *world, int n)
 
 int ADIOI_TAM_Pool_take(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment)
 {
-    uint64_t shape = shape_of(fd, g);
+    uint64_t shape = shape_of(g);
     int n = g->team->nodes->nranks;
     int *world = newest != NULL ? world_ranks(fd, n) : NULL;
     entry **link = &newest, *e;
@@ -129,7 +129,7 @@ void ADIOI_TAM_Pool_put(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_s
         return;
     }
     e = ADIOI_Malloc(sizeof(*e));
-    *e = (entry) {.older = newest,.shape = shape_of(fd, g),.nranks = n,.world = world,
+    *e = (entry) {.older = newest,.shape = shape_of(g),.nranks = n,.world = world,
         .segment = *segment
     };
     memset(segment, 0, sizeof(*segment));

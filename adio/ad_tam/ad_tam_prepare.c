@@ -179,15 +179,14 @@ static int64_t number_of(const struct cio_segment *segment)
 static int join(ADIO_File fd, ADIOI_TAM_Grouping * g, const char *key)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int64_t limit = layer->hints.memory_limit;
 
     memset(&g->segment, 0, sizeof(g->segment));
     memcpy(g->segment.key, key, sizeof(g->segment.key));
     g->segment.with_near = 1;
     if (layer->hints.transport == CIO_TRANSPORT_P2P ||
-        cio_segment_join(&g->segment, cio_nodemem_posix, g->team, limit) != 0)
+        cio_segment_join(&g->segment, cio_nodemem_posix, g->team, g->memory_limit) != 0)
         return 1;
-    cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, limit);
+    cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, g->memory_limit);
     return 0;
 }
 
@@ -249,6 +248,7 @@ static int make_grouping(ADIO_File fd)
         return 0;
     g = ADIOI_Calloc(1, sizeof(*g));
     g->layout = layer->layout;
+    g->memory_limit = layer->hints.memory_limit;
     g->per_node = choose_groups(layer);
     rc = make_team(fd, g->per_node, &g->layout, &g->team);
     if (rc == 0 && g->team->my_aggr >= 0)

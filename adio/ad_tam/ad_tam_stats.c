@@ -130,7 +130,7 @@ void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats)
     if (call == NULL)
         return;
     call->stats = *stats;
-    call->over = 1;
+    __atomic_store_n(&call->over, 1, __ATOMIC_RELEASE); /* maybe by another thread */
 }
 
 /* The lists of all ranks have the same calls, but not the same ones of them are over. */
@@ -138,7 +138,8 @@ static int count_over(ADIO_File fd)
 {
     int mine = 0, all;
 
-    for (ADIOI_TAM_Call * c = ADIOI_TAM_File_of(fd)->unreported; c != NULL && c->over; c = c->next)
+    for (ADIOI_TAM_Call * c = ADIOI_TAM_File_of(fd)->unreported;
+         c != NULL && __atomic_load_n(&c->over, __ATOMIC_ACQUIRE); c = c->next)
         mine++;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
     return all;

@@ -9,20 +9,26 @@ next_part() {
     turn=$((turn + 1))
 }
 
-run_data() { # SIDE LAYOUT HINTS
-    rm -rf "$scratch/data.$1"
-    mkdir "$scratch/data.$1"
-    launch "$1" "$2" "$3" data "$scratch/data.$1" "$part" >"$scratch/$1.out" 2>"$scratch/$1.err" ||
-        { echo "$1 failed with $?"; tail -n 5 "$scratch/$1.err"; tail -n 5 "$scratch/$1.out"; return 1; }
+run_data() { # SIDE LAYOUT HINTS DIR
+    rm -rf "$4"
+    mkdir -p "$4/files"
+    launch "$1" "$2" "$3" data "$4/files" "$part" >"$4/out" 2>"$4/err" ||
+        { echo "$1 failed with $?"; tail -n 5 "$4/err"; tail -n 5 "$4/out"; rm -rf "$4"; return 1; }
+}
+
+# What stock does depends on the number of ranks only, not on where they are: once for each number and part.
+run_stock_data() { # RANKS
+    stock_data=$scratch/data.stock.$1.${part//\//of}
+    [ -e "$stock_data" ] || run_data stock "$1" '' "$stock_data"
 }
 
 compare_data() { # LAYOUT HINTS
-    case $1 in 3x3*) enter_cluster || return ;; esac
+    local ranks=$1 status=0 stock_data=
+    case $1 in 3x3*) enter_cluster || return; ranks=9 ;; esac
     echo "cases $part, hints: $2"
-    run_data stock "$1" '' && run_data ours "$1" "$2" || return 1
-    equal "$scratch/stock.out" "$scratch/ours.out" && diff -r "$scratch/data.stock" "$scratch/data.ours"
-    local status=$?
-    rm -rf "$scratch"/data.*
+    run_stock_data "$ranks" && run_data ours "$1" "$2" "$scratch/data.ours" || return 1
+    equal "$stock_data/out" "$scratch/data.ours/out" && diff -r "$stock_data/files" "$scratch/data.ours/files" || status=1
+    rm -rf "$scratch/data.ours"
     return $status
 }
 

@@ -3,9 +3,10 @@
  * may follow a call at once: the buffer is used again, another call on either file, an independent
  * access to what was just written while others wait elsewhere, a sync, a close.
  *
- * Usage: early FILE                 FILE and FILE.2 are written, and must then hold what was
- * written early FILE WHAT KILOBYTES  the disk is full: every rank must get the error of a write
- * once, from it or from what follows: WHAT is sync, close, read or view
+ * Usage: early FILE                 FILE and FILE.2 are written, and must then hold what was written
+ *        early FILE WHAT KILOBYTES  writing fails: every rank must get the error once, from the
+ *                                   write or from what follows: WHAT is sync, close, read, resize,
+ *                                   atomic, or view, after which it comes with the close
  */
 #include "gather.h"
 
@@ -159,6 +160,11 @@ static void full_disk(const char *then, int kilobytes)
         note("read_all", MPI_File_read_at_all(file, 0, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE));
     if (strcmp(then, "sync") == 0)
         note("sync", MPI_File_sync(file));
+    if (strcmp(then, "resize") == 0)
+        note("set_size", MPI_File_set_size(file, 1000));
+    if (strcmp(then, "atomic") == 0)
+        note("set_atomicity", MPI_File_set_atomicity(file, 1));
+    CHECK(errors == 1 || strcmp(then, "close") == 0 || strcmp(then, "view") == 0);
     note("close", MPI_File_close(&file));
     if (errors != 1) {
         fprintf(stderr, "rank %d: %d errors\n", rank, errors);

@@ -73,6 +73,19 @@ romio_tam_transport $1
 romio_tam_aggrs_per_node $2" early "$scratch/disk/file" "$3" 512
 }
 
+# An errno of the file system that the engine has a meaning for: it is an error all the same, for all.
+cancelled_write() { # GROUPS
+    # shellcheck disable=SC2016 # expanded on each rank
+    in_front=(sh -c 'LD_PRELOAD=$TEST_CANCEL exec "$@"' -)
+    TEST_CANCEL=$scratch/cancel.so launch ours 4 "romio_tam enable
+cb_buffer_size 65536
+cb_pipeline_io blocking
+romio_tam_aggrs_per_node $1" early "$file" close 512
+    local status=$?
+    in_front=()
+    return $status
+}
+
 # Several ranks return early from every call, and data is right whatever follows it.
 early_return() { # TRANSPORT GROUPS
     rm -f "$scratch/stats"
@@ -91,11 +104,15 @@ test_early() {
     for transport in shm p2p; do
         for groups in 1 2 7; do
             test_case "early.$transport.$groups" early_return $transport $groups
-            for what in sync close read view; do
+            for what in sync close read view resize atomic; do
                 test_case "error.late.$transport.$groups.$what" late_error $transport $groups $what
             done
             disk_options=
         done
+    done
+    cc -std=gnu11 -Wall -Werror -shared -fPIC -o "$scratch/cancel.so" "$here/cancel-preload.c" -ldl || die "cannot compile cancel-preload.c"
+    for groups in 1 7; do
+        test_case "error.late.cancelled.$groups" cancelled_write $groups
     done
     TIMEOUT=25
 }

@@ -70,6 +70,54 @@ static void at_once(MPI_Comm comm, int from)
         OK(MPI_File_close(&file[i]));
 }
 
+static void set_limit(MPI_File file, const char *bytes)
+{
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_tam_memory_limit", bytes);
+    OK(MPI_File_set_info(file, info));
+    MPI_Info_free(&info);
+}
+
+static void get_transport(MPI_File file, char *word)
+{
+    MPI_Info info;
+    int found;
+
+    OK(MPI_File_get_info(file, &info));
+    MPI_Info_get(info, "tamio_transport", MPI_MAX_INFO_VAL - 1, word, &found);
+    if (!found)
+        strcpy(word, "none");
+    MPI_Info_free(&info);
+}
+
+/* A file whose memory limit is raised leaves two kinds of shared memory: the next one gets its own.
+ */
+static void other_limit(void)
+{
+    char before[MPI_MAX_INFO_VAL], after[MPI_MAX_INFO_VAL];
+    int n = 6 << 20;
+    char *buf = calloc((size_t)n, 1);
+    MPI_File file = open_on(MPI_COMM_WORLD, 0);
+
+    set_limit(file, "1048576");
+    use(MPI_COMM_WORLD, file, 0);
+    set_limit(file, "67108864");
+    use(MPI_COMM_WORLD, file, 0);
+    get_transport(file, before);
+    OK(MPI_File_close(&file));
+    file = open_on(MPI_COMM_WORLD, 1);
+    set_limit(file, "67108864");
+    use(MPI_COMM_WORLD, file, 0);
+    for (int i = 0; i < 2; i++) /* the second one knows what was found out in the first */
+        OK(MPI_File_write_at_all(file, 0, buf, n / 4, MPI_INT, MPI_STATUS_IGNORE));
+    get_transport(file, after);
+    CHECK(strcmp(before, after) == 0);
+    OK(MPI_File_close(&file));
+    free(buf);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm dup, half, reversed;
@@ -88,6 +136,7 @@ int main(int argc, char **argv)
     one_after_the_other(MPI_COMM_WORLD, 6000);
     one_after_the_other(half, 7000);
     one_after_the_other(dup, 8000);
+    other_limit();
     MPI_Comm_free(&reversed);
     MPI_Comm_free(&half);
     MPI_Comm_free(&dup);

@@ -100,6 +100,12 @@ test_hints() {
     test_case driver.force_tam:ufs: file_system '' tam:ufs: 'TAM over UFS'
     test_case driver.force_lustre_pipe: file_system '' lustre_pipe: 'TAM over LUSTRE_PIPE'
     test_case driver.delete launch ours 2 '' delete "$scratch/files/file" tam: tam:ufs: lustre_pipe: tam:lustre_pipe:
+    test_case driver.threads.size launch ours 4 'romio_tam enable' threads "$scratch/files/file" size
+    test_case driver.threads.size.early launch ours 4 'romio_tam enable
+cb_early_return enable' threads "$scratch/files/file" size
+    test_case driver.threads.nonblocking launch ours 4 'romio_tam enable' threads "$scratch/files/file" nonblocking
+    test_case driver.nonblocking_order.volume launch ours 9 'romio_tam enable' nonblocking_order "$scratch/files/file" volume 16
+    test_case driver.nonblocking_order.atomic launch ours 4 'romio_tam enable' nonblocking_order "$scratch/files/file" atomic
     test_case driver.file_after_file launch ours 8 'romio_tam enable
 romio_tam_aggrs_per_node 2' file_after_file "$scratch/files/file"
     test_case driver.two_files launch ours 4 'cb_buffer_size 65536' two_files "$scratch/files/file"
