@@ -99,6 +99,13 @@ ensure_packages() { # PACKAGE...
     run_step packages 30 "installing ${missing[*]}" "$TAMIO_CACHE/logs/packages.log" install_packages "${missing[@]}"
 }
 
+# What another build has compiled is not compiled again, if ccache is there. Paths below the folder of a build are
+# taken as relative, so that those of the same files in two builds are the same.
+use_ccache() { # DIR
+    [ -d /usr/lib/ccache ] || return 0
+    export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$TAMIO_CACHE/ccache CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1
+}
+
 # A deb-src line for the repository that Debian's mpich comes from, as this system knows it.
 source_line() {
     local uri suite keyring=/usr/share/keyrings/debian-archive-keyring.gpg signed=

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # The same collective calls under ours and stock: what they print and leave must be equal. Sourced by run.
 
-# Which cases of data.c: one of 11 (it has no divisor in common with the inner loops), others each time.
+# Which cases of data.c: one of 17 (it has no divisor in common with the inner loops), others each time.
 turn=0
 next_part() {
     [ -z "$full" ] || { part=0/1; return; }
-    part=$((turn % 11))/11
+    part=$((turn % 17))/17
     turn=$((turn + 1))
 }
 

@@ -111,6 +111,19 @@ static int errors_in(const struct world *w)
     return n;
 }
 
+/* An order for which there are messages of that kind. */
+static enum cio_schedule schedule_with(enum cio_tag tag, uint64_t seed)
+{
+    static const enum cio_schedule by_aggregators[] = {CIO_SCHEDULE_MDF, CIO_SCHEDULE_LW_MDF,
+                                                       CIO_SCHEDULE_GW_MDF};
+
+    if (tag == CIO_TAG_REPORT || tag == CIO_TAG_PLAN)
+        return CIO_SCHEDULE_GW_MDF;
+    if (tag == CIO_TAG_ANSWER || seed % 2 == 0)
+        return by_aggregators[seed / 2 % 3];
+    return CIO_SCHEDULE_FIRST_FINISH;
+}
+
 /*
  * Spoils the head of a message, or the first byte behind it, which may still make sense then.
  * Returns whether there was such a message; in the second case, whether the error was seen.
@@ -127,7 +140,7 @@ static int spoil(uint64_t seed, int write, enum cio_tag tag, int64_t at, int ins
     s.seen = 0;
     s.byte = inside ? (int64_t)sizeof(struct cio_chunk) : 0;
     c.world.settings.depth = 1 + (int)(seed % 3);
-    c.world.settings.schedule = (enum cio_schedule)(seed % (CIO_SCHEDULE_FIRST_FINISH + 1));
+    c.world.settings.schedule = schedule_with(tag, seed);
     case_fill_store(&c);
     case_prepare(&c, write);
     put_between(&c.world, &s);
@@ -149,12 +162,12 @@ int main(void)
 {
     static const enum cio_tag kinds[] = {CIO_TAG_PATTERN, CIO_TAG_REPORT, CIO_TAG_PLAN,
                                          CIO_TAG_ANSWER, CIO_TAG_ORDER};
-    enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+    enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), ENOUGH = 60 };
 
     for (int k = 0; k < KINDS; k++) {
         int found = 0, inside = 0;
 
-        for (uint64_t seed = 1; seed <= 120; seed++)
+        for (uint64_t seed = 1; seed <= 120 && (found < ENOUGH || inside < ENOUGH); seed++)
             for (int64_t at = 0; at < 12; at += 1 + at / 2) {
                 found += spoil(seed, seed % 2 == 0, kinds[k], at, 0);
                 inside += spoil(seed, seed % 2 == 0, kinds[k], at, 1);
