@@ -203,8 +203,7 @@ static double cpu_now(void)
 /* Best of several: seconds for the orders of all aggregators and their response, nothing else. */
 static double time_kind(const struct layout *l, enum cio_schedule kind, const struct settings *set)
 {
-    struct cio_schedule_case known = {
-        .hint = kind, .stripe = set->seconds, .leaving = l->leaving};
+    struct cio_schedule_case known = {.hint = kind, .stripe = set->seconds, .leaving = l->leaving};
     double best = 1e9;
 
     for (int i = 0; i < set->repeats; i++) {
@@ -407,12 +406,10 @@ static void check_names(char **names, int n)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"stripe", 1, NULL, 's'},  {"microseconds", 1, NULL, 'u'},
-        {"seed", 1, NULL, 'e'},    {"repeats", 1, NULL, 'n'},
-        {"draws", 1, NULL, 'd'},   {"costs", 0, NULL, 'c'},
-        {"ranks", 1, NULL, 'r'},   {"aggregators", 1, NULL, 'a'},
-        {"stripes", 1, NULL, 't'}, {"list", 0, NULL, 'l'},
-        {"stay", 0, NULL, 'y'},    {NULL, 0, NULL, 0},
+        {"stripe", 1, NULL, 's'},  {"microseconds", 1, NULL, 'u'}, {"seed", 1, NULL, 'e'},
+        {"repeats", 1, NULL, 'n'}, {"draws", 1, NULL, 'd'},        {"costs", 0, NULL, 'c'},
+        {"ranks", 1, NULL, 'r'},   {"aggregators", 1, NULL, 'a'},  {"stripes", 1, NULL, 't'},
+        {"list", 0, NULL, 'l'},    {"stay", 0, NULL, 'y'},         {NULL, 0, NULL, 0},
     };
     struct settings set = {
         .stripe = WORKLOAD_MIB, .seconds = 1e-3, .repeats = 5, .draws = 15, .seed = 1};

@@ -253,8 +253,8 @@ static int ends_early(struct cio_op *op)
 }
 
 /*
- * Where nobody returns before the others, it does not matter whose turn comes first. Automatic is by
- * offset then.
+ * Where nobody returns before the others, it does not matter whose turn comes first. Automatic is
+ * by offset then.
  */
 static int may_stagger(const struct cio_op *op, const struct cio_domains *d)
 {

@@ -76,8 +76,9 @@ static inline int cio_team_child(const struct cio_team *team, int i)
 
 /*
  * When each rank returns from a call that may be left early (enum cio_leaving): aggregators and
- * leaders of others with the last, the others when they have been served; but with `soon` all members
- * of groups at once, since their leaders take what they have. `leaving` has room for all ranks.
+ * leaders of others with the last, the others when they have been served; but with `soon` all
+ * members of groups at once, since their leaders take what they have. `leaving` has room for all
+ * ranks.
  */
 void cio_team_find_leaving(const struct cio_team *team, int soon, uint8_t *leaving);
 

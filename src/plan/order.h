@@ -45,8 +45,8 @@ int cio_order_by_process(const struct cio_pattern *p, const uint32_t *ranking, u
  * no company (leaving: enum cio_leaving of each rank; NULL: all wait).
  *
  * patterns: of all n >= 1 aggregators, with the same nranks. ranking holds nranks entries.
- * -EINVAL (unequal nranks), -ENOMEM, also where cio_order_may_rank() says no: 8 bytes are needed for
- * each touch.
+ * -EINVAL (unequal nranks), -ENOMEM, also where cio_order_may_rank() says no: 8 bytes are needed
+ * for each touch.
  */
 int cio_order_first_finish(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                            uint32_t *ranking);
@@ -56,8 +56,8 @@ int cio_order_may_rank(int64_t touches);
  * Make a ranking better, or leave it as it is: first-finish with other ties, and the best order of
  * each few processes that follow one another in the ranking (refine.c). For up to 8 processes that
  * is the best there is. It may be tried with any numbers, but costs too much for what it brings
- * beyond those that cio_order_may_refine() is for. Who does not wait must come last, and does after.
- * Errors are as above.
+ * beyond those that cio_order_may_refine() is for. Who does not wait must come last, and does
+ * after. Errors are as above.
  */
 int cio_order_refine(struct cio_pattern *const *patterns, int n, const uint8_t *leaving,
                      uint32_t *ranking);

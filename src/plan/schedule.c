@@ -22,7 +22,8 @@ static const struct cost costs[] = {
     [CIO_SCHEDULE_MDF] = {.rank = 2, .position = 45, .row = 25, .touch = 8},
     [CIO_SCHEDULE_LW_MDF] = {.rank = 2, .position = 45, .row = 35, .touch = 8},
     [CIO_SCHEDULE_GW_MDF] = {.rank = 4, .position = 45, .row = 35, .touch = 8},
-    [CIO_SCHEDULE_FIRST_FINISH] = {.rank = 150, .position = 10, .row = 45, .touch = 45, .look = 8, .pair = 3},
+    [CIO_SCHEDULE_FIRST_FINISH] =
+        {.rank = 150, .position = 10, .row = 45, .touch = 45, .look = 8, .pair = 3},
 };
 
 /* What cio_order_refine() costs besides, and which part of the mean response it may be hoped to

@@ -3,8 +3,8 @@
  * may follow a call at once: the buffer is used again, another call on either file, an independent
  * access to what was just written while others wait elsewhere, a sync, a close.
  *
- * Usage: early FILE                 FILE and FILE.2 are written, and must then hold what was written
- *        early FILE WHAT KILOBYTES  writing fails: every rank must get the error once, from the
+ * Usage: early FILE                 FILE and FILE.2 are written, and must then hold what was
+ * written early FILE WHAT KILOBYTES  writing fails: every rank must get the error once, from the
  *                                   write or from what follows: WHAT is sync, close, read, resize,
  *                                   atomic, or view, after which it comes with the close
  */
@@ -34,7 +34,6 @@ static int most_pieces(void)
 
 static MPI_File open_file(const char *name, const char *order)
 {
-    MPI_Datatype piece, type;
     MPI_Info info;
     MPI_File file;
 
@@ -43,12 +42,7 @@ static MPI_File open_file(const char *name, const char *order)
     MPI_Info_set(info, "cb_early_return", "enable");
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file));
     MPI_Info_free(&info);
-    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
-    MPI_Type_create_resized(piece, 0, (MPI_Aint)PIECE * size, &type);
-    MPI_Type_commit(&type);
-    OK(MPI_File_set_view(file, (MPI_Offset)PIECE * rank, MPI_BYTE, type, "native", MPI_INFO_NULL));
-    MPI_Type_free(&type);
-    MPI_Type_free(&piece);
+    set_view_of_pieces(file, PIECE);
     return file;
 }
 

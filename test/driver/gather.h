@@ -64,4 +64,17 @@ static inline void print_classes(const char *what, int code)
     print_ranks(what, "%s", class_name(code));
 }
 
+/* A view in which ranks have pieces of so many bytes in turn. */
+static inline void set_view_of_pieces(MPI_File file, int bytes)
+{
+    MPI_Datatype piece, type;
+
+    MPI_Type_contiguous(bytes, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)bytes * size, &type);
+    MPI_Type_commit(&type);
+    OK(MPI_File_set_view(file, (MPI_Offset)bytes * rank, MPI_BYTE, type, "native", MPI_INFO_NULL));
+    MPI_Type_free(&type);
+    MPI_Type_free(&piece);
+}
+
 #endif /* GATHER_H_INCLUDED */

@@ -10,23 +10,11 @@
 
 #define PIECE 65536
 
-static void set_view(MPI_File file)
-{
-    MPI_Datatype piece, type;
-
-    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
-    MPI_Type_create_resized(piece, 0, (MPI_Aint)PIECE * size, &type);
-    MPI_Type_commit(&type);
-    OK(MPI_File_set_view(file, (MPI_Offset)PIECE * rank, MPI_BYTE, type, "native", MPI_INFO_NULL));
-    MPI_Type_free(&type);
-    MPI_Type_free(&piece);
-}
-
 static void write_much(MPI_File file, int mebibytes)
 {
     char *buf = calloc((size_t)mebibytes, 1 << 20);
 
-    set_view(file);
+    set_view_of_pieces(file, PIECE);
     OK(MPI_File_write_at_all(file, 0, buf, mebibytes << 20, MPI_BYTE, MPI_STATUS_IGNORE));
     free(buf);
 }

@@ -13,19 +13,13 @@
 #define PIECES 200
 #define CALLS 20
 
-static MPI_File open_file(const char *name, MPI_Comm comm)
+static MPI_File open_file(const char *name)
 {
-    MPI_Datatype piece, type;
+    int mode = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE;
     MPI_File file;
 
-    OK(MPI_File_open(comm, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
-                     MPI_INFO_NULL, &file));
-    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
-    MPI_Type_create_resized(piece, 0, (MPI_Aint)PIECE * size, &type);
-    MPI_Type_commit(&type);
-    OK(MPI_File_set_view(file, (MPI_Offset)PIECE * rank, MPI_BYTE, type, "native", MPI_INFO_NULL));
-    MPI_Type_free(&type);
-    MPI_Type_free(&piece);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file));
+    set_view_of_pieces(file, PIECE);
     return file;
 }
 
@@ -63,7 +57,7 @@ static void *ask(void *argument)
 
 static void write_and_ask(void)
 {
-    struct asking a = {.file = open_file(path, MPI_COMM_WORLD)};
+    struct asking a = {.file = open_file(path)};
     unsigned char *buf = malloc(PIECE * PIECES);
     pthread_t thread;
 
@@ -106,8 +100,8 @@ static void write_two(void)
     pthread_t thread;
 
     snprintf(second, sizeof(second), "%s.2", path);
-    file[0] = open_file(path, MPI_COMM_WORLD);
-    file[1] = open_file(second, MPI_COMM_WORLD);
+    file[0] = open_file(path);
+    file[1] = open_file(second);
     pthread_create(&thread, NULL, write_all, &file[1]);
     write_all(&file[0]);
     pthread_join(thread, NULL);

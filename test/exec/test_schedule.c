@@ -349,6 +349,22 @@ static void check_cheap(uint64_t seed)
 static const char soon[] = "ranks return before the file is accessed, whatever the order";
 static const char late[] = "no rank may return before the others";
 
+/* Four ranks and 40 stripes, of which nobody touches any yet. */
+static void begin_small(struct scene *s, const int *node_of, int groups, int naggr)
+{
+    *s = (struct scene){.ranks = 4, .stripes = 40};
+    world_create(&s->world, s->ranks, node_of, groups, naggr, 1);
+    s->naggr = s->world.naggr;
+    s->world.settings.domain = CIO_DOMAIN_CYCLIC;
+    s->world.settings.unit = s->world.settings.stripe = STRIPE;
+    s->world.settings.depth = 1;
+    s->world.settings.early = 1;
+    s->world.settings.tag = 100;
+    s->world.settings.memory_limit = 1 << 20;
+    s->world.settings.schedule = CIO_SCHEDULE_AUTOMATIC;
+    set_pace(&s->world, SLOW);
+}
+
 /*
  * A write of groups whose bytes their leaders can take at once is left alone, however slow stripes
  * are; one of ranks by themselves, or one that goes in windows, is not, nor is a read. If all
@@ -358,20 +374,13 @@ static void check_soon(int groups, int naggr, int64_t limit, int write, const ch
 {
     int node_of[4] = {0, 0, 0, 0};
     struct recorder rec;
-    struct scene s = {.ranks = 4, .stripes = 40};
+    struct scene s;
 
-    world_create(&s.world, s.ranks, node_of, groups, naggr, 1);
-    s.naggr = s.world.naggr;
-    s.world.settings.domain = CIO_DOMAIN_CYCLIC;
-    s.world.settings.unit = s.world.settings.stripe = STRIPE;
-    s.world.settings.early = 1;
-    s.world.settings.tag = 100;
+    begin_small(&s, node_of, groups, naggr);
     s.world.settings.memory_limit = limit;
-    s.world.settings.schedule = CIO_SCHEDULE_AUTOMATIC;
     for (int r = 0; r < s.ranks; r++)
         for (int i = 0; i < s.stripes; i++)
             s.touches[r][i] = i % s.ranks == r || i == 0;
-    set_pace(&s.world, SLOW);
     CHECK(run(&s, &rec, write) == 0);
     for (int r = 0; r < s.ranks; r++) {
         CHECK(why == NULL || strcmp(s.world.stats[r].schedule_why, why) == 0);
@@ -388,19 +397,11 @@ static void check_lone(void)
 {
     int node_of[4] = {0, 0, 0, 1};
     struct recorder rec;
-    struct scene s = {.ranks = 4, .stripes = 40};
+    struct scene s;
 
-    world_create(&s.world, s.ranks, node_of, 1, 1, 1);
-    s.naggr = s.world.naggr;
-    s.world.settings.domain = CIO_DOMAIN_CYCLIC;
-    s.world.settings.unit = s.world.settings.stripe = STRIPE;
-    s.world.settings.early = 1;
-    s.world.settings.tag = 100;
-    s.world.settings.memory_limit = 1 << 20;
-    s.world.settings.schedule = CIO_SCHEDULE_AUTOMATIC;
+    begin_small(&s, node_of, 1, 1);
     for (int r = 0; r < s.ranks; r++)
         memset(&s.touches[r][10 * r], 1, 10);
-    set_pace(&s.world, SLOW);
     CHECK(run(&s, &rec, 1) == 0);
     CHECK(s.world.stats[3].schedule == CIO_SCHEDULE_FIRST_FINISH);
     CHECK(rec.stripe[0][0] == 30 && rec.stripe[0][9] == 39);
@@ -414,14 +415,11 @@ static void check_staggered(void)
 {
     int node_of[4] = {0, 0, 0, 0}, places = 0;
     struct recorder by_offset, automatic;
-    struct scene s = {.ranks = 4, .stripes = 40};
+    struct scene s;
 
-    world_create(&s.world, s.ranks, node_of, 1, 4, 1);
-    s.naggr = s.world.naggr;
-    s.world.settings.domain = CIO_DOMAIN_CYCLIC;
-    s.world.settings.unit = s.world.settings.stripe = STRIPE;
-    s.world.settings.depth = 1;
-    s.world.settings.tag = 100;
+    begin_small(&s, node_of, 1, 4);
+    s.world.settings.early = 0;
+    s.world.settings.schedule = CIO_SCHEDULE_OFFSET;
     memset(s.touches, 1, sizeof(s.touches));
     CHECK(run(&s, &by_offset, 1) == 0);
     s.world.settings.schedule = CIO_SCHEDULE_AUTOMATIC;

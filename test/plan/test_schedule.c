@@ -213,8 +213,8 @@ static struct cio_pattern *make_long(int ranks, int64_t npos, int blocks)
     CHECK(cio_pattern_create(ranks, npos, &p) == 0);
     for (int r = 0; r < ranks; r++) {
         memset(bits, 0, cio_bits_words(npos) * sizeof(*bits));
-        for (int64_t i = blocks ? npos * r / ranks : 0; i < (blocks ? npos * (r + 1) / ranks : npos);
-             i++)
+        for (int64_t i = blocks ? npos * r / ranks : 0;
+             i < (blocks ? npos * (r + 1) / ranks : npos); i++)
             cio_bits_set(bits, i);
         CHECK(cio_pattern_add(p, r, bits) == 0);
     }
