@@ -88,7 +88,7 @@ static void put_layer(ADIO_File fd, int forced)
     layer->fns.ADIOI_xxx_WriteStridedColl = ADIOI_TAM_WriteStridedColl;
     layer->fns.ADIOI_xxx_ReadStridedColl = ADIOI_TAM_ReadStridedColl;
     ADIOI_TAM_Early_slots(&layer->fns);
-    pthread_mutex_init(&layer->early.lock, NULL);
+    ADIOI_TAM_Early_init(&layer->early);
     cio_hints_init(&layer->hints);
     fd->fns = &layer->fns;
 }

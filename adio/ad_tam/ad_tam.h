@@ -254,6 +254,7 @@ void ADIOI_TAM_Segment_free(struct cio_segment *segment);
 int ADIOI_TAM_Pool_take(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
 void ADIOI_TAM_Pool_put(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
 
+void ADIOI_TAM_Early_init(ADIOI_TAM_Early * early);
 /* Leaves what is left of a call that this rank returns from early with the file. */
 void ADIOI_TAM_Leave(ADIO_File fd, struct cio_op *op, struct cio_comm *comm, ADIOI_TAM_Call * call);
 /* Completes such a call, if there is one. */

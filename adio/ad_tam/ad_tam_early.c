@@ -26,19 +26,34 @@ void ADIOI_TAM_Leave(ADIO_File fd, struct cio_op *op, struct cio_comm *comm, ADI
     pthread_mutex_unlock(&early->lock);
 }
 
+/*
+ * An MPI may make nonblocking calls progress while this waits (adio/preload/grequest.c), and one of
+ * them may come here again: it finds nothing to complete.
+ */
 static void complete(ADIO_File fd, ADIOI_TAM_Early * early)
 {
+    struct cio_op *op = early->op;
     struct cio_stats stats;
     int rc;
 
-    cio_op_wait(early->op);
-    rc = cio_op_finish(early->op, &stats);
+    early->op = NULL;
+    cio_op_wait(op);
+    rc = cio_op_finish(op, &stats);
     cio_comm_destroy(early->comm);
     ADIOI_TAM_Keep(early->call, &stats);
     ADIOI_TAM_Show(fd, &stats);
-    early->op = NULL;
     if (early->error == 0)
         early->error = rc;
+}
+
+void ADIOI_TAM_Early_init(ADIOI_TAM_Early * early)
+{
+    pthread_mutexattr_t recursive;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&early->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
 }
 
 void ADIOI_TAM_Complete(ADIO_File fd)
