@@ -223,11 +223,10 @@ static int describe_some(struct cio_describer *d, struct cio_place *place)
     struct writer w;
 
     begin(&w, d, 0, 0);
-    for (int64_t t = from.t; t < r->units && w.error == 0; t++) {
+    for (int64_t t = cio_rounds_next(r, d->area.bits, from.t); t < r->units && w.error == 0;
+         t = cio_rounds_next(r, d->area.bits, t + 1)) {
         int64_t off, len, start, reached;
 
-        if (!cio_bits_test(d->area.bits, cio_rounds_bit(r, t)))
-            continue;
         cio_rounds_range(r, t, &off, &len);
         start = t == from.t ? cio_max64(off, from.off) : off;
         reached = describe_unit(&w, t, off, start, off + len);

@@ -24,6 +24,7 @@
 
 #include <stddef.h>
 
+#include "plan/bits.h"
 #include "plan/domain.h"
 #include "plan/extent.h"
 
@@ -99,6 +100,33 @@ static inline int64_t cio_rounds_locate(const struct cio_rounds *r, int64_t off,
 static inline int64_t cio_rounds_bit(const struct cio_rounds *r, int64_t t)
 {
     return t % r->naggr * r->slice + t / r->naggr;
+}
+
+/* Whether none of the bits of 64 numbers is set, from a multiple of 64 on. */
+static inline int cio_rounds_none(const struct cio_rounds *r, const uint64_t *bits, int64_t number)
+{
+    for (int a = 0; a < r->naggr; a++)
+        if (bits[(a * r->slice + number) / 64] != 0)
+            return 0;
+    return 1;
+}
+
+/* The first unit from t on whose bit is set; `units` if there is none. */
+static inline int64_t cio_rounds_next(const struct cio_rounds *r, const uint64_t *bits, int64_t t)
+{
+    int64_t aggr = t % r->naggr, number = t / r->naggr;
+
+    while (number * r->naggr + aggr < r->units) {
+        if (aggr == 0 && number % 64 == 0 && cio_rounds_none(r, bits, number)) {
+            number += 64;
+            continue;
+        }
+        if (cio_bits_test(bits, aggr * r->slice + number))
+            return number * r->naggr + aggr;
+        aggr = aggr + 1 == r->naggr ? 0 : aggr + 1;
+        number += aggr == 0;
+    }
+    return r->units;
 }
 
 /* Words of such a set. */

@@ -199,6 +199,7 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
 {
     uint64_t rnd = seed;
     int size = (int)check_between(&rnd, 1, check_between(&rnd, 0, 3) == 0 ? 40 : 9), node_of[40];
+    int groups, naggr; /* not drawn in arguments, of which compilers take any first */
     int slots = (int)check_between(&rnd, 1, 200), owner[200];
     int64_t start[201], longest = check_between(&rnd, 0, 2) == 0 ? 2000 : 40;
     int64_t disp =
@@ -206,8 +207,9 @@ void case_create(struct test_case *c, uint64_t seed, int overlap)
 
     memset(c, 0, sizeof(*c));
     make_nodes(&rnd, size, node_of);
-    world_create(&c->world, size, node_of, (int)check_between(&rnd, 1, size),
-                 (int)check_between(&rnd, 1, size), seed);
+    naggr = (int)check_between(&rnd, 1, size);
+    groups = (int)check_between(&rnd, 1, size);
+    world_create(&c->world, size, node_of, groups, naggr, seed);
     make_settings(&rnd, &c->world.settings);
     if (check_between(&rnd, 0, 1) == 0 && c->world.settings.transport != CIO_TRANSPORT_P2P)
         world_share(&c->world);

@@ -54,6 +54,36 @@ static void every_byte_has_its_place(uint64_t *rnd)
     }
 }
 
+/* Units whose bit is set, one after the other. */
+static void units_are_found(uint64_t *rnd)
+{
+    for (int i = 0; i < 300; i++) {
+        struct cio_domain_spec spec = {.kind = CIO_DOMAIN_CYCLIC,
+                                       .naggr = (int)check_between(rnd, 1, 9),
+                                       .stripe = 10,
+                                       .unit = 10};
+        int64_t rare = check_between(rnd, 1, 500), t = 0;
+        struct cio_domains d;
+        struct cio_rounds r;
+        uint64_t *bits;
+
+        spec.hi = check_between(rnd, 1, 30000);
+        CHECK(cio_domains_init(&spec, &d) == 0);
+        cio_rounds_init(&d, spec.naggr, &r);
+        bits = calloc(cio_rounds_words(&r), sizeof(*bits));
+        for (int64_t u = 0; u < r.units; u++)
+            if (check_between(rnd, 0, rare) == 0)
+                cio_bits_set(bits, cio_rounds_bit(&r, u));
+        for (int64_t u = 0; u < r.units; u++)
+            if (cio_bits_test(bits, cio_rounds_bit(&r, u))) {
+                CHECK(cio_rounds_next(&r, bits, t) == u);
+                t = u + 1;
+            }
+        CHECK(cio_rounds_next(&r, bits, t) == r.units);
+        free(bits);
+    }
+}
+
 /* Which stripe an aggregator serves first. */
 static int64_t first_stripe(const struct cio_rounds *r, int aggr)
 {
@@ -95,6 +125,7 @@ int main(int argc, char **argv)
 
     printf("seed %llu\n", (unsigned long long)seed);
     every_byte_has_its_place(&rnd);
+    units_are_found(&rnd);
     aggregators_begin_apart();
     return check_done("rounds");
 }

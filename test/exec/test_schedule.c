@@ -137,7 +137,7 @@ static void make_patterns(struct scene *s)
 static void scene_create(struct scene *s, uint64_t seed)
 {
     uint64_t rnd = seed;
-    int node_of[MOST_RANKS], nodes;
+    int node_of[MOST_RANKS], nodes, groups, naggr;
 
     memset(s, 0, sizeof(*s));
     s->ranks = (int)check_between(&rnd, 1, MOST_RANKS);
@@ -145,8 +145,9 @@ static void scene_create(struct scene *s, uint64_t seed)
     nodes = (int)check_between(&rnd, 1, s->ranks < 3 ? s->ranks : 3);
     for (int r = 0; r < s->ranks; r++)
         node_of[r] = r * nodes / s->ranks;
-    world_create(&s->world, s->ranks, node_of, (int)check_between(&rnd, 1, 3),
-                 (int)check_between(&rnd, 1, s->ranks), seed);
+    groups = (int)check_between(&rnd, 1, 3);
+    naggr = (int)check_between(&rnd, 1, s->ranks);
+    world_create(&s->world, s->ranks, node_of, groups, naggr, seed);
     s->naggr = s->world.naggr;
     s->world.settings.domain = CIO_DOMAIN_CYCLIC;
     s->world.settings.unit = s->world.settings.stripe = STRIPE;
