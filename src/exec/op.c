@@ -115,12 +115,14 @@ void cio_op_note_data(struct cio_op *op, int dest, int64_t bytes)
 }
 
 /*
- * What a request takes of a member's budget, at most. Each piece may lie across the border of two
- * positions, or have more of them inside it.
+ * What a request takes of a member's budget, at most, within so many bytes of the file. Each piece
+ * may lie across the border of two positions, or have more of them inside it.
  */
-static int64_t charge(const struct cio_op *op)
+static int64_t charge(const struct cio_op *op, int64_t span)
 {
-    int64_t touches = 2 * op->stats.count[CIO_COUNT_PIECES] + op->req.bytes / op->set.unit;
+    int64_t unit = op->set.unit;
+    int64_t touches =
+        cio_min64(2 * op->stats.count[CIO_COUNT_PIECES] + op->req.bytes / unit, span / unit + 2);
     int64_t pieces = op->stats.count[CIO_COUNT_PIECES] + touches;
     int64_t lists = touches + pieces / CIO_LIST_PIECES + op->req.bytes / cio_op_message_data(op);
 
@@ -152,7 +154,7 @@ static void describe_range(struct cio_op *op)
     op->mine.sum[SUM_SPANS] = -op->mine.min[MIN_MINUS_HI] - op->mine.min[MIN_LO];
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
     op->mine.sum[SUM_TOUCHES] = cio_schedule_touches(op, op->mine.sum[SUM_SPANS]);
-    op->mine.min[MIN_MINUS_CHARGE] = -charge(op);
+    op->mine.min[MIN_MINUS_CHARGE] = -charge(op, op->mine.sum[SUM_SPANS]);
 }
 
 /* Whether the call is left to others, for a reason that all ranks see. */
