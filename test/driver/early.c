@@ -3,10 +3,12 @@
  * may follow a call at once: the buffer is used again, another call on either file, an independent
  * access to what was just written while others wait elsewhere, a sync, a close.
  *
- * Usage: early FILE                 FILE and FILE.2 are written, and must then hold what was
- * written early FILE WHAT KILOBYTES  writing fails: every rank must get the error once, from the
- *                                   write or from what follows: WHAT is sync, close, read, resize,
- *                                   atomic, or view, after which it comes with the close
+ * Usage:
+ *   early FILE                 FILE and FILE.2 must hold what was written
+ *   early FILE WHAT KILOBYTES  writing fails: every rank must get the error once
+ *
+ * It comes from the write or from what follows. WHAT is sync, close, read, resize, atomic, or
+ * view, after which it comes with the close.
  */
 #include "gather.h"
 
