@@ -149,9 +149,10 @@ struct settings {
 /* What is printed of a workload, summed over its draws. */
 struct result {
     double offset;      /* mean response in stripe-times, */
-    double mean[KINDS]; /* and over that of offset */
-    double slowest;     /* response of the slowest rank, over offset's, at most */
-    int taken[KINDS];   /* what automatic takes: how often */
+    double mean[KINDS]; /* and over that of offset, */
+    double square[KINDS];
+    double slowest;   /* response of the slowest rank, over offset's, at most */
+    int taken[KINDS]; /* what automatic takes: how often */
 };
 
 static void print_head(int costs)
@@ -172,6 +173,7 @@ static void add_responses(const struct layout *l, const struct settings *set, st
         must(cio_schedule_choose(l->patterns, l->n, &known, &plan), "choose");
         res->offset += kinds[k] == CIO_SCHEDULE_OFFSET ? plan.chosen.mean : 0;
         res->mean[k] += plan.chosen.mean / plan.offset.mean;
+        res->square[k] += pow(plan.chosen.mean / plan.offset.mean, 2);
         res->slowest = fmax(res->slowest, (double)plan.chosen.max / plan.offset.max);
         for (int i = 0; i < KINDS; i++)
             res->taken[i] += kinds[k] == CIO_SCHEDULE_AUTOMATIC && plan.kind == kinds[i];
@@ -189,6 +191,18 @@ static void print_responses(const char *name, const struct result *res, int draw
     for (int k = 0; k < KINDS; k++)
         if (res->taken[k])
             printf(" %s", kind_names[kinds[k]]);
+    printf("\n");
+}
+
+/* How far single draws are from what is printed of them all: the standard deviation. */
+static void print_spread(const struct result *res, int draws)
+{
+    printf("%-14s %12s", "  +-", "");
+    for (int k = 1; k < KINDS; k++) {
+        double mean = res->mean[k] / draws, apart = res->square[k] - draws * mean * mean;
+
+        printf(" %11.2f%%", 100 * sqrt(fmax(apart, 0) / (draws - 1)));
+    }
     printf("\n");
 }
 
@@ -316,6 +330,8 @@ static void run_responses_of(struct workload *w, const struct settings *set)
         free_layout(&l);
     }
     print_responses(w->name, &res, draws);
+    if (draws > 1)
+        print_spread(&res, draws);
     fflush(stdout);
     free(w->p);
 }

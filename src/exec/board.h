@@ -13,7 +13,9 @@
  *
  * Leader and members talk through two counters: `told` counts the leader's words to all, `arrived`
  * the answers. Whoever waits sleeps on its counter. Where members may return from a read one by
- * one, each of them sleeps on a word of its own in the end, `landed`.
+ * one, each of them sleeps on a word of its own in the end, `landed`. So does one that may return
+ * and has nothing to do with the windows that follow: it hears none of the words, and the leader
+ * answers for it; `settled` is what it has missed.
  */
 #ifndef CIO_EXEC_BOARD_H
 #define CIO_EXEC_BOARD_H
@@ -45,15 +47,19 @@ struct cio_desc {
     struct cio_region lists, meta, pos, bits;
     int64_t nlists, coded, pieces; /* what there is */
     struct cio_ctl up;             /* the member's last answer */
-    uint32_t landed;               /* after FOLLOW: enum cio_landed */
+    uint32_t landed;               /* enum cio_landed, after FOLLOW or when it is through */
     struct cio_reduction words;    /* its part of a reduction */
 } __attribute__((aligned(64)));
 
-/* What a member waits for in a read whose bytes it takes as soon as it has all of them. */
+/*
+ * What a member waits for by itself: in a read, its bytes, which it takes as soon as it has all of
+ * them; or, when it is through before the last window, the outcome.
+ */
 enum cio_landed {
     CIO_LANDED_NOT, /* they are not all on the board yet */
     CIO_LANDED_ALL,
-    CIO_LANDED_SOME /* nothing more will come, but something failed */
+    CIO_LANDED_SOME,   /* nothing more will come, but something failed */
+    CIO_LANDED_OUTCOME /* it is the leader's last word */
 };
 
 /* What a unit of the window became. */
@@ -89,6 +95,7 @@ struct cio_board {
     uint32_t joined __attribute__((aligned(64))); /* ranks that have mapped it */
     uint32_t told __attribute__((aligned(64)));
     uint32_t arrived __attribute__((aligned(64)));
+    uint32_t settled;           /* answers up to the outcome */
     uint32_t nnear;             /* aggregators of the node that have mapped it too: */
     int32_t near[CIO_NEAR_MAX]; /* these, counted from 1 */
     struct cio_ctl down __attribute__((aligned(64))); /* the leader's last word */

@@ -12,12 +12,13 @@
 struct cio_member {
     enum {
         CIO_MEMBER_WAIT,
-        CIO_MEMBER_FOLLOW,  /* with shared memory: for its part of a read */
+        CIO_MEMBER_FOLLOW,  /* with shared memory: for its part of a read, */
+        CIO_MEMBER_THROUGH, /* or, when it is through, for the outcome */
         CIO_MEMBER_PAYLOAD, /* without */
         CIO_MEMBER_SEND,
         CIO_MEMBER_DONE
     } step;
-    int finished;            /* the last window has been copied */
+    int finished;            /* the last window has been copied, or the last one of its own */
     int alone;               /* shares no memory with its leader: messages go between them */
     struct cio_board *board; /* the group's; or, alone, its own, with one area */
     struct cio_describer describer;
@@ -70,6 +71,16 @@ struct cio_op {
 };
 
 double cio_now(void);
+
+/*
+ * Whether a member that has just said this, at the end of a window that is not the last, has
+ * nothing to do with those that follow, and need not wait for them.
+ */
+static inline int cio_op_is_through(const struct cio_op *op, const struct cio_ctl *up)
+{
+    return op->set.early && up->kind == CIO_CTL_READY && up->error == 0 && up->refused == 0 &&
+           up->lists == 0 && up->place.t >= op->rounds.units;
+}
 
 /* Keeps the first error. */
 static inline void cio_op_fail(struct cio_op *op, int error)
@@ -164,6 +175,15 @@ int cio_board_answered(const struct cio_op *op);
 /* A member's side: whether there is a new word; the answer to it. */
 int cio_board_hear(struct cio_op *op, struct cio_ctl *ctl);
 void cio_board_answer(struct cio_op *op, const struct cio_ctl *ctl);
+/*
+ * Members that are through. The leader answers in the stead of so many; when it has told the
+ * outcome to the others, or these have no board any more, it tells it to those who hear of it by
+ * the board.
+ */
+enum cio_through { CIO_THROUGH_NOT, CIO_THROUGH_BOARD, CIO_THROUGH_MESSAGE };
+void cio_board_answer_for(struct cio_op *op, int members);
+void cio_board_tell_through(struct cio_op *op, const char *through, const struct cio_ctl *ctl);
+int cio_board_hear_through(struct cio_op *op, struct cio_ctl *ctl);
 
 /* Starts to reduce op->mine of all ranks to op->all; 1 when that is done; what it waits for. */
 int cio_reduce_start(struct cio_op *op);

@@ -69,6 +69,8 @@ struct cio_leader {
     int k;                         /* members, me included */
     int followed;                  /* members follow in this window */
     struct cio_follower *follower; /* per member */
+    char *through;                 /* per member: enum cio_through, */
+    int nthrough;                  /* so many by the board */
     struct cio_board *board;
     struct cio_ctl *in;      /* per member: its last message */
     struct cio_req *in_req;  /* per member */
@@ -110,8 +112,9 @@ static inline int cio_leader_by_message(const struct cio_op *op)
 
 /*
  * Members (leader.c). expect_members: one answer from every other member is to come. send_word:
- * l->out to every other member. tell_members: l->out to every member, whose answers, except to
- * FINAL, are then to come; my own obeys at once.
+ * l->out to every other member, where those that are through hear of the outcome only.
+ * tell_members: l->out to every member, whose answers, except to FINAL, are then to come; my own
+ * obeys at once.
  */
 void cio_leader_expect_members(struct cio_op *op);
 void cio_leader_send_word(struct cio_op *op);
@@ -121,11 +124,13 @@ void cio_leader_tell_members(struct cio_op *op);
  * Windows (leader_window.c). list_window: the window ends with the unit in which the first member
  * had to stop; 0, or why memory cannot be had. plan_merge: whether it is to be merged, and there is
  * memory for that. merge_alone merges all of it, where asking the members would take longer, or
- * they do not see the board. note_units counts its units in the statistics.
+ * they do not see the board; merge_for_through, the parts of members that are not there
+ * any more. note_units counts its units in the statistics.
  */
 int cio_leader_list_window(struct cio_op *op);
 int cio_leader_plan_merge(struct cio_op *op);
 void cio_leader_merge_alone(struct cio_op *op);
+void cio_leader_merge_for_through(struct cio_op *op);
 void cio_leader_note_units(struct cio_op *op);
 
 /* The side of a copy that a member whose bytes come by message, or a read's request, leaves to me.

@@ -35,9 +35,10 @@ int cio_leader_create(struct cio_op *op)
     l->leave = calloc(g, sizeof(*l->leave));
     l->near = calloc(g, 1);
     l->follower = calloc(k, sizeof(*l->follower));
-    if (l->follower == NULL || l->in == NULL || l->in_req == NULL || l->payload == NULL ||
-        l->out_req == NULL || l->dones == NULL || l->aggr_req == NULL || l->flight == NULL ||
-        l->sent == NULL || l->leave == NULL || l->near == NULL)
+    l->through = calloc(k, 1);
+    if (l->follower == NULL || l->through == NULL || l->in == NULL || l->in_req == NULL ||
+        l->payload == NULL || l->out_req == NULL || l->dones == NULL || l->aggr_req == NULL ||
+        l->flight == NULL || l->sent == NULL || l->leave == NULL || l->near == NULL)
         return -ENOMEM;
     return cio_leader_reserve(op, CIO_SMALL_SLICE);
 }
@@ -58,14 +59,22 @@ void cio_leader_expect_members(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
-    if (!cio_leader_by_message(op)) {
-        if (op->shared)
-            cio_board_expect(op);
+    if (op->shared) {
+        cio_board_expect(op);
+        if (l->nthrough > 0)
+            cio_board_answer_for(op, l->nthrough);
         return;
     }
     for (int i = 1; i < l->k; i++)
-        cio_op_recv(op, &l->in[i], sizeof(l->in[i]), op->env.team->group[i], CIO_TAG_UP,
-                    &l->in_req[i]);
+        if (l->through[i] == CIO_THROUGH_NOT)
+            cio_op_recv(op, &l->in[i], sizeof(l->in[i]), op->env.team->group[i], CIO_TAG_UP,
+                        &l->in_req[i]);
+}
+
+static int hears_by_message(const struct cio_leader *l, int member)
+{
+    return l->through[member] == CIO_THROUGH_NOT ||
+           (l->through[member] == CIO_THROUGH_MESSAGE && l->out.kind == CIO_CTL_FINAL);
 }
 
 void cio_leader_send_word(struct cio_op *op)
@@ -75,8 +84,11 @@ void cio_leader_send_word(struct cio_op *op)
     if (op->shared)
         cio_board_tell(op, &l->out);
     for (int i = 1; cio_leader_by_message(op) && i < l->k; i++)
-        cio_op_send(op, &l->out, sizeof(l->out), op->env.team->group[i], CIO_TAG_DOWN,
-                    &l->out_req[i]);
+        if (hears_by_message(l, i))
+            cio_op_send(op, &l->out, sizeof(l->out), op->env.team->group[i], CIO_TAG_DOWN,
+                        &l->out_req[i]);
+    if (l->nthrough > 0 && l->out.kind == CIO_CTL_FINAL)
+        cio_board_tell_through(op, l->through, &l->out);
 }
 
 void cio_leader_tell_members(struct cio_op *op)
@@ -113,6 +125,19 @@ static int read_answers(struct cio_op *op)
             refused = l->in[i].refused;
     }
     return refused;
+}
+
+/* Members that have just answered, at the end of a window, and have nothing in those to come. */
+static void find_through(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+
+    for (int i = 1; i < l->k; i++) {
+        if (l->through[i] != CIO_THROUGH_NOT || !cio_op_is_through(op, &l->in[i]))
+            continue;
+        l->through[i] = op->shared ? CIO_THROUGH_BOARD : CIO_THROUGH_MESSAGE;
+        l->nthrough += op->shared;
+    }
 }
 
 /* ---- aggregators ---- */
@@ -297,7 +322,7 @@ static void expect_lists(struct cio_op *op, int first)
         area.desc->coded = up->coded;
         expect_payload(op, i, 0, area.list, up->lists * (int64_t)sizeof(*area.list));
         expect_payload(op, i, 1, area.meta, up->coded);
-        if (first)
+        if (first && l->through[i] == CIO_THROUGH_NOT)
             expect_payload(op, i, 2, area.bits,
                            (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t)));
     }
@@ -331,6 +356,7 @@ static void end_window(struct cio_op *op)
         op->leader->step = CIO_LEADER_BITS;
         return;
     }
+    find_through(op);
     if (refused != 0) {
         go_alone(op, refused);
         return;
@@ -421,6 +447,7 @@ static void begin_window(struct cio_op *op)
         l->step = CIO_LEADER_MERGE;
         l->out = (struct cio_ctl){.kind = CIO_CTL_MERGE};
         cio_leader_tell_members(op);
+        cio_leader_merge_for_through(op);
     }
 }
 
@@ -585,6 +612,7 @@ void cio_leader_finish(struct cio_op *op)
         return;
     cio_op_free(op, l->stream, l->stream_size);
     cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
+    free(l->through);
     free(l->follower);
     free(l->near);
     free(l->leave);

@@ -36,6 +36,10 @@ void cio_leader_begin_following(struct cio_op *op)
     struct cio_area area;
 
     for (int i = 1; i < l->k; i++) {
+        if (l->through[i] != CIO_THROUGH_NOT) {
+            l->follower[i] = (struct cio_follower){.served = 1};
+            continue;
+        }
         cio_area_at(l->board, i, &area);
         area.desc->landed = CIO_LANDED_NOT;
         l->follower[i] =

@@ -17,6 +17,15 @@ void cio_leader_merge_alone(struct cio_op *op)
     op->stats.time[CIO_TIME_MERGE] += cio_now() - t;
 }
 
+void cio_leader_merge_for_through(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+
+    for (int i = 1; i < l->k; i++)
+        if (l->through[i] != CIO_THROUGH_NOT)
+            cio_window_merge(l->board, &op->rounds, i, cio_op_message_data(op), op->env.alloc);
+}
+
 int cio_leader_list_window(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;

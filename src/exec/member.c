@@ -98,6 +98,20 @@ static void advance(struct cio_op *op, int64_t t)
     m->finished = t >= op->rounds.units;
 }
 
+/* The next window has been described, with nothing in it. */
+static void note_through(struct cio_op *op, const struct cio_ctl *out)
+{
+    struct cio_member *m = &op->member;
+
+    if (m->finished || op->leader != NULL || !cio_op_is_through(op, out))
+        return;
+    m->finished = 1;
+    if (m->alone)
+        return;
+    m->step = CIO_MEMBER_THROUGH;
+    __atomic_store_n(&m->describer.area.desc->landed, CIO_LANDED_NOT, __ATOMIC_RELAXED);
+}
+
 void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_ctl *out)
 {
     memset(out, 0, sizeof(*out));
@@ -111,6 +125,7 @@ void cio_member_handle(struct cio_op *op, const struct cio_ctl *in, struct cio_c
         copy(op, in);
         advance(op, in->place.t);
         describe(op, out);
+        note_through(op, out);
         break;
     case CIO_CTL_FINAL:
         if (in->error != 0)
@@ -140,6 +155,16 @@ static int take_landed(struct cio_op *op)
     m->in.doubtful = landed == CIO_LANDED_SOME;
     cio_member_handle(op, &m->in, &m->out);
     cio_board_answer(op, &m->out);
+    return 1;
+}
+
+static int take_outcome(struct cio_op *op)
+{
+    struct cio_member *m = &op->member;
+
+    if (!cio_board_hear_through(op, &m->in))
+        return 0;
+    cio_member_handle(op, &m->in, &m->out);
     return 1;
 }
 
@@ -280,6 +305,7 @@ static void end_window(struct cio_op *op)
     advance(op, m->in.place.t);
     describe(op, &m->out);
     m->out.error = op->error;
+    note_through(op, &m->out);
     send_answer(op);
     send_lists(op);
 }
@@ -351,6 +377,8 @@ int cio_member_progress(struct cio_op *op)
         return 0;
     if (op->member.alone)
         return progress_alone(op);
+    if (op->member.step == CIO_MEMBER_THROUGH)
+        return take_outcome(op);
     return op->member.step == CIO_MEMBER_FOLLOW ? take_landed(op) : obey_note(op);
 }
 
@@ -358,7 +386,7 @@ void cio_member_needs(struct cio_op *op, struct cio_needs *needs)
 {
     struct cio_member *m = &op->member;
 
-    if (m->step == CIO_MEMBER_FOLLOW) {
+    if (m->step == CIO_MEMBER_FOLLOW || m->step == CIO_MEMBER_THROUGH) {
         needs->word = &m->describer.area.desc->landed;
         needs->seen = CIO_LANDED_NOT;
         return;

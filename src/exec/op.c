@@ -40,7 +40,7 @@
 #define SLOW_NAP 40000 /* but no more than this */
 
 /* The words of the reduction. */
-enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE };
+enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE, MIN_END };
 enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES };
 
 double cio_now(void)
@@ -129,6 +129,20 @@ static int64_t charge(const struct cio_op *op, int64_t span)
     return op->req.bytes + pieces * CIO_PIECE_CHARGE + lists * CIO_LIST_CHARGE;
 }
 
+/*
+ * Where the file ends at least, as one of the ranks finds it: those whose last byte lies before
+ * that need not wait for the end of a read to know that they have got all of it.
+ */
+static int64_t known_end(const struct cio_op *op)
+{
+    int64_t size;
+
+    if (!op->set.early || op->req.write || op->env.team->my_aggr != 0)
+        return INT64_MAX;
+    size = op->env.store != NULL ? cio_store_size(op->env.store) : INT64_MAX;
+    return size == INT64_MAX ? 0 : size;
+}
+
 /* The file range that this rank touches, as the reduction wants it. */
 static void describe_range(struct cio_op *op)
 {
@@ -140,6 +154,7 @@ static void describe_range(struct cio_op *op)
         op->mine.sum[i] = 0;
     }
     op->mine.min[MIN_ERROR] = op->error;
+    op->mine.min[MIN_END] = known_end(op);
     op->mine.sum[SUM_UNSHARED] = cio_board_join(op) != 0;
     if (op->env.pace != NULL)
         op->mine.min[MIN_MINUS_PACE] = -op->env.pace->ns[req->write];
@@ -506,13 +521,14 @@ static void await(struct cio_op *op, struct cio_needs *needs, int *idle)
     }
 }
 
-/* The last byte of a read, if there is one, is not what lies beyond the end of the file. */
+/* The last byte of a read, if there is one, is not what lies beyond the end of the file: that reads
+ * as zeros. */
 static int ends_in_data(const struct cio_op *op)
 {
     const struct cio_request *req = &op->req;
     struct cio_cursor c;
 
-    if (req->bytes == 0)
+    if (req->bytes == 0 || -op->mine.min[MIN_MINUS_HI] <= op->all.min[MIN_END])
         return 1;
     cio_cursor_seek(&c, req->mem, req->bytes - 1);
     return req->buf[cio_cursor_offset(&c)] != 0;

@@ -133,8 +133,8 @@ void cio_op_wait(struct cio_op *op);
  * With it:
  *
  *   write   the rank's last byte has left its buffer
- *   read    its last byte has arrived; but only if that is not zero, since it is then known, before
- *           the operation is finished, that the file does not end before
+ *   read    its last byte has arrived; but only if it is known, before the operation is finished,
+ *           that the file does not end before: it was longer at the start, or this byte is not zero
  *
  * Aggregators, and leaders of others, stay until it is finished. So the rest of the operation needs
  * ranks only that are in the call, or have finished it: whoever has returned may finish it whenever

@@ -227,3 +227,39 @@ void cio_board_answer(struct cio_op *op, const struct cio_ctl *ctl)
     if (__atomic_add_fetch(&board->arrived, 1, __ATOMIC_ACQ_REL) == op->env.segment->arrived)
         op->env.nodemem.ops->wake(op->env.nodemem.self, &board->arrived);
 }
+
+void cio_board_answer_for(struct cio_op *op, int members)
+{
+    __atomic_add_fetch(&shared_board(op)->arrived, (uint32_t)members, __ATOMIC_ACQ_REL);
+}
+
+/* Where the others have heard it on the board, it is there. */
+void cio_board_tell_through(struct cio_op *op, const char *through, const struct cio_ctl *ctl)
+{
+    struct cio_board *board = shared_board(op);
+
+    if (!op->shared)
+        board->down = *ctl;
+    board->settled = op->env.segment->arrived;
+    for (int i = 1; i < op->env.team->group_size; i++) {
+        if (through[i] != CIO_THROUGH_BOARD)
+            continue;
+        __atomic_store_n(&board->desc[i].landed, CIO_LANDED_OUTCOME, __ATOMIC_RELEASE);
+        op->env.nodemem.ops->wake(op->env.nodemem.self, &board->desc[i].landed);
+    }
+}
+
+/* Others may have answered in the next operation by now, but this one's leader has said nothing. */
+int cio_board_hear_through(struct cio_op *op, struct cio_ctl *ctl)
+{
+    struct cio_board *board = shared_board(op);
+    struct cio_segment *seg = op->env.segment;
+    const uint32_t *landed = &board->desc[op->env.team->my_member].landed;
+
+    if (__atomic_load_n(landed, __ATOMIC_ACQUIRE) != CIO_LANDED_OUTCOME)
+        return 0;
+    seg->told = __atomic_load_n(&board->told, __ATOMIC_ACQUIRE);
+    seg->arrived = board->settled;
+    *ctl = board->down;
+    return 1;
+}
