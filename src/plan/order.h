@@ -14,7 +14,7 @@
  * The first three are of Jin et al., 2012; highest first. Ties, of which the paper says nothing, go
  * to the larger weight of LW-MDF, then to more processes, then by offset. An aggregator makes the
  * first two by itself, the third after one exchange of cio_order_busiest() among aggregators;
- * first-finish is made where all patterns are, and what goes to the aggregators is the ranking.
+ * first-finish is made where all patterns are, and so are the orders that follow from it.
  */
 #ifndef CIO_PLAN_ORDER_H
 #define CIO_PLAN_ORDER_H

@@ -83,6 +83,11 @@ romio_tam_transport $transport
 romio_tam_stats $scratch/orders"
         done
         test_case "data.$layout.orders" orders_told
+        # without statistics aggregators make this one by themselves
+        next_part
+        test_case "data.$layout.gw-mdf.untold" compare_data $layout 'romio_tam enable
+cb_buffer_size 65536
+cb_schedule gw-mdf'
         next_part
         test_case "data.$layout.default" compare_data $layout ''
         test_case "data.$layout.disable" compare_data $layout 'romio_tam disable'

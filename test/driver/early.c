@@ -6,9 +6,10 @@
  * Usage:
  *   early FILE                 FILE and FILE.2 must hold what was written
  *   early FILE WHAT KILOBYTES  writing fails: every rank must get the error once
+ *   early FILE failing-read KILOBYTES  the same of reading
  *
- * It comes from the write or from what follows. WHAT is sync, close, read, resize, atomic, or
- * view, after which it comes with the close.
+ * It comes from the write or from what follows. WHAT is sync, close, read, resize, atomic; or view,
+ * info, alone (an independent read) or iread, after which it comes with the close.
  */
 #include "gather.h"
 
@@ -19,8 +20,11 @@
 
 /* ---- data ---- */
 
+/* The last call has zeros, which is what lies beyond the end of a file, too. */
 static unsigned char value(int owner, int call, int piece)
 {
+    if (call == CALLS)
+        return 0;
     return (unsigned char)(1 + (owner * 31 + call * 7 + piece) % 250);
 }
 
@@ -89,6 +93,52 @@ static void read_alone(MPI_File file, int call, unsigned char *buf)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* What a rank writes by itself, after it has returned, is what is there then. */
+static void overwrite_alone(MPI_File file, int call, unsigned char *buf)
+{
+    MPI_Request request;
+
+    write_once(file, call + 1, buf);
+    if (pieces_of(rank) == 0)
+        return;
+    memset(buf, value(rank, call, 0), PIECE);
+    OK(MPI_File_write_at(file, place(call + 1), buf, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    memset(buf, value(rank, call, 1), PIECE);
+    OK(MPI_File_iwrite_at(file, place(call + 1) + PIECE, buf, PIECE, MPI_BYTE, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(file, place(call + 1), buf, 2 * PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    for (int i = 0; i < 2 * PIECE; i++)
+        CHECK(buf[i] == value(rank, call, i / PIECE));
+}
+
+/* All ranks have overwritten two pieces. */
+static void check_overwritten(MPI_File file, int call, unsigned char *buf)
+{
+    int n = pieces_of(rank) * PIECE, wrong = 0;
+
+    OK(MPI_File_read_at_all(file, place(call + 1), buf, n, MPI_BYTE, MPI_STATUS_IGNORE));
+    for (int i = 0; i < n; i++)
+        wrong += buf[i] != value(rank, i < 2 * PIECE ? call : call + 1, i / PIECE);
+    CHECK(wrong == 0);
+}
+
+/* The next rank's first piece, through another handle: sync, barrier, sync. */
+static void read_others(MPI_File file, MPI_File bytes, int call, unsigned char *buf)
+{
+    int next = (rank + 1) % size;
+
+    write_once(file, call, buf);
+    OK(MPI_File_sync(file));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_sync(bytes));
+    if (pieces_of(next) == 0)
+        return;
+    OK(MPI_File_read_at(bytes, place(call) * size + next * PIECE, buf, PIECE, MPI_BYTE,
+                        MPI_STATUS_IGNORE));
+    for (int i = 0; i < PIECE; i++)
+        CHECK(buf[i] == value(next, call, 0));
+}
+
 static void read_once(MPI_File file, int call, unsigned char *buf)
 {
     MPI_Status status;
@@ -126,9 +176,16 @@ static void two_files(void)
     OK(MPI_File_sync(file[1]));
     OK(MPI_File_close(&file[1]));
     OK(MPI_File_close(&file[0]));
-    file[0] = open_file(second, "offset");
+    file[0] = open_file(second, "gw-mdf");
     for (int call = 0; call <= CALLS; call++)
         read_once(file[0], call, buf);
+    OK(MPI_File_open(MPI_COMM_WORLD, second, MPI_MODE_RDONLY, MPI_INFO_NULL, &file[1]));
+    read_others(file[0], file[1], CALLS + 1, buf);
+    OK(MPI_File_close(&file[1]));
+    overwrite_alone(file[0], CALLS + 1, buf);
+    OK(MPI_File_close(&file[0]));
+    file[0] = open_file(second, "mdf");
+    check_overwritten(file[0], CALLS + 1, buf);
     OK(MPI_File_close(&file[0]));
     free(buf);
 }
@@ -143,6 +200,33 @@ static void note(const char *what, int rc)
     print_classes(what, rc);
 }
 
+/* Calls that do not deliver an error of an earlier one. */
+static int is_passed_over(const char *then)
+{
+    return strcmp(then, "close") == 0 || strcmp(then, "view") == 0 || strcmp(then, "info") == 0 ||
+           strcmp(then, "alone") == 0 || strcmp(then, "iread") == 0;
+}
+
+static int set_info(MPI_File file)
+{
+    MPI_Info info;
+    int rc;
+
+    MPI_Info_create(&info);
+    rc = MPI_File_set_info(file, info);
+    MPI_Info_free(&info);
+    return rc;
+}
+
+static int iread_all(MPI_File file, char *buf)
+{
+    MPI_Request request;
+    int rc = MPI_File_iread_at_all(file, 0, buf, 10, MPI_BYTE, &request);
+    int waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
+
+    return rc != MPI_SUCCESS ? rc : waited;
+}
+
 static void full_disk(const char *then, int kilobytes)
 {
     MPI_File file = open_file(path, "first-finish");
@@ -150,8 +234,17 @@ static void full_disk(const char *then, int kilobytes)
 
     note("write_all",
          MPI_File_write_at_all(file, 0, buf, kilobytes * 1000, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (strcmp(then, "failing-read") == 0)
+        note("read_all",
+             MPI_File_read_at_all(file, 0, buf, kilobytes * 1000, MPI_BYTE, MPI_STATUS_IGNORE));
     if (strcmp(then, "view") == 0)
         note("set_view", MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    if (strcmp(then, "info") == 0)
+        note("set_info", set_info(file));
+    if (strcmp(then, "alone") == 0)
+        note("read_at", MPI_File_read_at(file, 0, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (strcmp(then, "iread") == 0)
+        note("iread_all", iread_all(file, buf));
     if (strcmp(then, "read") == 0)
         note("read_all", MPI_File_read_at_all(file, 0, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE));
     if (strcmp(then, "sync") == 0)
@@ -160,7 +253,9 @@ static void full_disk(const char *then, int kilobytes)
         note("set_size", MPI_File_set_size(file, 1000));
     if (strcmp(then, "atomic") == 0)
         note("set_atomicity", MPI_File_set_atomicity(file, 1));
-    CHECK(errors == 1 || strcmp(then, "close") == 0 || strcmp(then, "view") == 0);
+    if (strcmp(then, "failing-read") == 0)
+        note("sync", MPI_File_sync(file));
+    CHECK(errors == 1 || is_passed_over(then));
     note("close", MPI_File_close(&file));
     if (errors != 1) {
         fprintf(stderr, "rank %d: %d errors\n", rank, errors);

@@ -2,7 +2,7 @@
  * Orders of random patterns: permutations, first-finish against a plain one, and how far each is
  * from the best schedule there is. Prints that as a table, which is in doc/scheduling.md.
  *
- *     test_order_random [instances]         of each kind; default 300
+ *     test_order_random [instances [processes stripes]]     of each kind, default 300, of 10 and 12
  */
 #include "instances.h"
 
@@ -295,16 +295,23 @@ static void print_gaps(const char *name, const struct gap *g, int n)
 
 typedef void instance_fn(struct instance *, uint64_t *, int, int, int);
 
+/* Instances, and the ranks and stripes of an aggregator in each. */
+struct gap_size {
+    int instances, ranks, stripes;
+};
+
 /* No order beats the optimum; first-finish comes nearer to it than others, refined still nearer. */
-static void test_gaps(uint64_t *rng, const char *name, instance_fn *make, int n)
+static void test_gaps(uint64_t *rng, const char *name, instance_fn *make,
+                      const struct gap_size *size)
 {
+    int n = size->instances;
     struct gap gaps[KINDS] = {{0, 0, 0}};
 
     for (int i = 0; i < n; i++) {
         struct instance in;
         int64_t optimum;
 
-        make(&in, rng, 10, 3, 12);
+        make(&in, rng, size->ranks, 3, size->stripes);
         optimum = instance_optimum(&in);
         for (int k = 0; k < KINDS; k++) {
             int64_t sum = evaluate(&in, k);
@@ -372,7 +379,9 @@ static void test_nothing_to_win(void)
 
 int main(int argc, char **argv)
 {
-    int n = argc > 1 ? atoi(argv[1]) : 300;
+    struct gap_size size = {.instances = argc > 1 ? atoi(argv[1]) : 300,
+                            .ranks = argc > 2 ? atoi(argv[2]) : 10,
+                            .stripes = argc > 3 ? atoi(argv[3]) : 12};
     uint64_t rng = check_seed();
 
     for (int i = 0; i < 500; i++) {
@@ -389,8 +398,8 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 100; i++)
         test_optimum(&rng);
-    test_gaps(&rng, "random sets", instance_random, n);
-    test_gaps(&rng, "runs of stripes", instance_parts, n);
+    test_gaps(&rng, "random sets", instance_random, &size);
+    test_gaps(&rng, "runs of stripes", instance_parts, &size);
     test_long_steps(&rng);
     test_nothing_to_win();
     return check_done("test_order_random");
