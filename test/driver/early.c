@@ -179,7 +179,7 @@ static void two_files(void)
     file[0] = open_file(second, "gw-mdf");
     for (int call = 0; call <= CALLS; call++)
         read_once(file[0], call, buf);
-    OK(MPI_File_open(MPI_COMM_WORLD, second, MPI_MODE_RDONLY, MPI_INFO_NULL, &file[1]));
+    OK(MPI_File_open(MPI_COMM_WORLD, second, MPI_MODE_RDWR, MPI_INFO_NULL, &file[1]));
     read_others(file[0], file[1], CALLS + 1, buf);
     OK(MPI_File_close(&file[1]));
     overwrite_alone(file[0], CALLS + 1, buf);
