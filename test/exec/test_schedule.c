@@ -436,6 +436,36 @@ static void check_lone(void)
     world_destroy(&s.world);
 }
 
+/*
+ * What GW-MDF costs beside LW-MDF: a message of each aggregator to the planner, and one back. Other
+ * ranks have no part in it.
+ */
+static void check_exchange(void)
+{
+    int node_of[4] = {0, 0, 1, 1};
+    int64_t before[4];
+    struct recorder rec;
+    struct scene s;
+
+    begin_small(&s, node_of, 2, 2);
+    for (int r = 0; r < s.ranks; r++)
+        memset(&s.touches[r][8 * r], 1, 16);
+    s.world.settings.schedule = CIO_SCHEDULE_LW_MDF;
+    CHECK(run(&s, &rec, 0) == 0);
+    for (int r = 0; r < s.ranks; r++)
+        before[r] = s.world.stats[r].count[CIO_COUNT_MESSAGES];
+    s.world.settings.schedule = CIO_SCHEDULE_GW_MDF;
+    CHECK(run(&s, &rec, 0) == 0);
+    for (int r = 0; r < s.ranks; r++) {
+        int reports = s.world.team[r]->my_aggr >= 0;
+        int plans = s.world.team[r]->my_aggr == 0 ? s.naggr : 0;
+
+        CHECK(s.world.stats[r].schedule == CIO_SCHEDULE_GW_MDF);
+        CHECK(s.world.stats[r].count[CIO_COUNT_MESSAGES] - before[r] == reports + plans);
+    }
+    world_destroy(&s.world);
+}
+
 /* Where nobody returns early automatic is by offset, and aggregators begin at different places. */
 static void check_staggered(void)
 {
@@ -568,6 +598,7 @@ int main(int argc, char **argv)
     check_soon(1, 4, 1 << 20, 1, late);
     check_soon(4, 4, 1 << 20, 0, late);
     check_lone();
+    check_exchange();
     check_staggered();
     check_long(CIO_TRANSPORT_AUTO, LONG_UNIT, "it was asked for");
     check_long(CIO_TRANSPORT_P2P, LONG_UNIT, "it was asked for");
