@@ -4,7 +4,7 @@
 # The program that times patterns.
 compile_pattern() { # PREFIX OUT
     local bench=$TAMIO_TOP/bench
-    "$1/bin/mpicc" -O2 "$bench/pattern.c" "$bench/patterns.c" "$bench/workloads.c" -o "$2" -lm || die "cannot compile bench/pattern.c"
+    "$1/bin/mpicc" -O2 "$bench/pattern.c" "$bench/patterns.c" "$bench/workloads.c" "$bench/twister.c" -o "$2" -lm || die "cannot compile bench/pattern.c"
 }
 
 # The library that makes a file system slow.

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "twister.h"
+
 static void *need(void *p)
 {
     if (!p) {
@@ -75,6 +77,22 @@ void workload_random(struct workload *w)
     }
 }
 
+/* The same as a few lines of Python draw it. */
+void workload_python(struct workload *w)
+{
+    int64_t at = 0;
+    struct twister t;
+
+    twister_seed(&t, (uint32_t)w->seed);
+    while (at < w->bytes) {
+        int64_t len = twister_up_to(&t, (uint32_t)w->most);
+        double who = trunc(twister_gauss(&t, w->ranks / 2.0, w->sigma * w->ranks));
+
+        who = fmin(fmax(who, 0), w->ranks - 1);
+        add_piece(w, (int)who, &at, len < w->bytes - at ? len : w->bytes - at);
+    }
+}
+
 static int64_t small_part(const struct workload *w, int rank)
 {
     int ranks = w->small_ranks ? w->small_ranks : w->ranks;
@@ -111,6 +129,10 @@ const struct workload workload_list[] = {
      .fill = workload_random, .ranks = 128, .aggrs = 8, .bytes = 2048 * WORKLOAD_MIB,
      .most = WORKLOAD_MIB, .sigma = 0.1},
     {"random-30", "the same, 3/10", .fill = workload_random, .ranks = 128, .aggrs = 8,
+     .bytes = 2048 * WORKLOAD_MIB, .most = WORKLOAD_MIB, .sigma = 0.3},
+    {"python-10", "random-10 with the numbers of Python's Random(seed)", .fill = workload_python,
+     .ranks = 128, .aggrs = 8, .bytes = 2048 * WORKLOAD_MIB, .most = WORKLOAD_MIB, .sigma = 0.1},
+    {"python-30", "random-30 with these", .fill = workload_python, .ranks = 128, .aggrs = 8,
      .bytes = 2048 * WORKLOAD_MIB, .most = WORKLOAD_MIB, .sigma = 0.3},
     {"gcrm", "11 variables, parts of 1258291 bytes a rank; the 1st and 3rd are 40 MiB in all",
      CLIMATE, .small = {0, 2}},

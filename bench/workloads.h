@@ -48,9 +48,10 @@ int workload_find(const char *name, struct workload *w);
 /* Makes the pieces, in the place of those that there were. */
 void workload_fill(struct workload *w, uint64_t seed);
 
-/* The three shapes. */
+/* The three shapes, the second one drawn in two ways. */
 void workload_fixed(struct workload *w);
 void workload_random(struct workload *w);
+void workload_python(struct workload *w);
 void workload_climate(struct workload *w);
 
 #endif

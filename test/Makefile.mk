@@ -61,7 +61,7 @@ TESTS +=                              \
     test/exec/test_threads
 
 ## the workloads of bench/schedule
-test_plan_test_workloads_SOURCES = test/plan/test_workloads.c bench/workloads.c bench/workloads.h
+test_plan_test_workloads_SOURCES = test/plan/test_workloads.c bench/workloads.c bench/workloads.h bench/twister.c bench/twister.h
 test_plan_test_workloads_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_plan_test_workloads_LDADD = $(LDADD) -lm
 
