@@ -4,9 +4,12 @@
  * access to what was just written while others wait elsewhere, a sync, a close.
  *
  * Usage:
- *   early FILE                 FILE and FILE.2 must hold what was written
- *   early FILE WHAT KILOBYTES  writing fails: every rank must get the error once
- *   early FILE failing-read KILOBYTES  the same of reading
+ *
+ *   early FILE [BYTES]
+ *       FILE and FILE.2 must hold what was written, in pieces of so many bytes
+ *
+ *   early FILE WHAT KILOBYTES
+ *       writing fails (WHAT is failing-read: reading): every rank must get the error once
  *
  * It comes from the write or from what follows. WHAT is sync, close, read, resize, atomic; or view,
  * info, alone (an independent read) or iread, after which it comes with the close.
@@ -15,7 +18,7 @@
 
 #include <string.h>
 
-#define PIECE 1000
+static int piece_bytes = 1000;
 #define CALLS 4
 
 /* ---- data ---- */
@@ -48,14 +51,14 @@ static MPI_File open_file(const char *name, const char *order)
     MPI_Info_set(info, "cb_early_return", "enable");
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &file));
     MPI_Info_free(&info);
-    set_view_of_pieces(file, PIECE);
+    set_view_of_pieces(file, piece_bytes);
     return file;
 }
 
 /* Where a call begins in the view of each rank. */
 static MPI_Offset place(int call)
 {
-    return (MPI_Offset)call * PIECE * most_pieces();
+    return (MPI_Offset)call * piece_bytes * most_pieces();
 }
 
 static void write_once(MPI_File file, int call, unsigned char *buf)
@@ -63,15 +66,15 @@ static void write_once(MPI_File file, int call, unsigned char *buf)
     int n = pieces_of(rank);
 
     for (int i = 0; i < n; i++)
-        memset(buf + (size_t)i * PIECE, value(rank, call, i), PIECE);
-    OK(MPI_File_write_at_all(file, place(call), buf, n * PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
-    memset(buf, 0xff, (size_t)n * PIECE);
+        memset(buf + (size_t)i * piece_bytes, value(rank, call, i), piece_bytes);
+    OK(MPI_File_write_at_all(file, place(call), buf, n * piece_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    memset(buf, 0xff, (size_t)n * piece_bytes);
 }
 
 static void check(const unsigned char *buf, int call, const char *what)
 {
-    for (int i = 0; i < pieces_of(rank) * PIECE; i++)
-        if (buf[i] != value(rank, call, i / PIECE)) {
+    for (int i = 0; i < pieces_of(rank) * piece_bytes; i++)
+        if (buf[i] != value(rank, call, i / piece_bytes)) {
             fprintf(stderr, "rank %d: %s, call %d: wrong from byte %d on\n", rank, what, call, i);
             failures++;
             return;
@@ -85,7 +88,7 @@ static void read_alone(MPI_File file, int call, unsigned char *buf)
 
     if (rank > 0)
         MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    OK(MPI_File_read_at(file, place(call), buf, pieces_of(rank) * PIECE, MPI_BYTE,
+    OK(MPI_File_read_at(file, place(call), buf, pieces_of(rank) * piece_bytes, MPI_BYTE,
                         MPI_STATUS_IGNORE));
     check(buf, call, "read_at");
     if (rank < size - 1)
@@ -101,24 +104,25 @@ static void overwrite_alone(MPI_File file, int call, unsigned char *buf)
     write_once(file, call + 1, buf);
     if (pieces_of(rank) == 0)
         return;
-    memset(buf, value(rank, call, 0), PIECE);
-    OK(MPI_File_write_at(file, place(call + 1), buf, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
-    memset(buf, value(rank, call, 1), PIECE);
-    OK(MPI_File_iwrite_at(file, place(call + 1) + PIECE, buf, PIECE, MPI_BYTE, &request));
+    memset(buf, value(rank, call, 0), piece_bytes);
+    OK(MPI_File_write_at(file, place(call + 1), buf, piece_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    memset(buf, value(rank, call, 1), piece_bytes);
+    OK(MPI_File_iwrite_at(file, place(call + 1) + piece_bytes, buf, piece_bytes, MPI_BYTE,
+                          &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    OK(MPI_File_read_at(file, place(call + 1), buf, 2 * PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
-    for (int i = 0; i < 2 * PIECE; i++)
-        CHECK(buf[i] == value(rank, call, i / PIECE));
+    OK(MPI_File_read_at(file, place(call + 1), buf, 2 * piece_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    for (int i = 0; i < 2 * piece_bytes; i++)
+        CHECK(buf[i] == value(rank, call, i / piece_bytes));
 }
 
 /* All ranks have overwritten two pieces. */
 static void check_overwritten(MPI_File file, int call, unsigned char *buf)
 {
-    int n = pieces_of(rank) * PIECE, wrong = 0;
+    int n = pieces_of(rank) * piece_bytes, wrong = 0;
 
     OK(MPI_File_read_at_all(file, place(call + 1), buf, n, MPI_BYTE, MPI_STATUS_IGNORE));
     for (int i = 0; i < n; i++)
-        wrong += buf[i] != value(rank, i < 2 * PIECE ? call : call + 1, i / PIECE);
+        wrong += buf[i] != value(rank, i < 2 * piece_bytes ? call : call + 1, i / piece_bytes);
     CHECK(wrong == 0);
 }
 
@@ -133,9 +137,9 @@ static void read_others(MPI_File file, MPI_File bytes, int call, unsigned char *
     OK(MPI_File_sync(bytes));
     if (pieces_of(next) == 0)
         return;
-    OK(MPI_File_read_at(bytes, place(call) * size + next * PIECE, buf, PIECE, MPI_BYTE,
+    OK(MPI_File_read_at(bytes, place(call) * size + next * piece_bytes, buf, piece_bytes, MPI_BYTE,
                         MPI_STATUS_IGNORE));
-    for (int i = 0; i < PIECE; i++)
+    for (int i = 0; i < piece_bytes; i++)
         CHECK(buf[i] == value(next, call, 0));
 }
 
@@ -144,9 +148,10 @@ static void read_once(MPI_File file, int call, unsigned char *buf)
     MPI_Status status;
     int count;
 
-    OK(MPI_File_read_at_all(file, place(call), buf, pieces_of(rank) * PIECE, MPI_BYTE, &status));
+    OK(MPI_File_read_at_all(file, place(call), buf, pieces_of(rank) * piece_bytes, MPI_BYTE,
+                            &status));
     MPI_Get_count(&status, MPI_BYTE, &count);
-    if (count != pieces_of(rank) * PIECE) {
+    if (count != pieces_of(rank) * piece_bytes) {
         fprintf(stderr, "rank %d: %d bytes read\n", rank, count);
         failures++;
     }
@@ -156,7 +161,7 @@ static void read_once(MPI_File file, int call, unsigned char *buf)
 static void two_files(void)
 {
     char second[4096];
-    unsigned char *buf = malloc((size_t)most_pieces() * PIECE);
+    unsigned char *buf = malloc((size_t)most_pieces() * piece_bytes);
     MPI_File file[2];
 
     snprintf(second, sizeof(second), "%s.2", path);
@@ -268,6 +273,8 @@ int main(int argc, char **argv)
 {
     begin(argc, argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (argc == 3)
+        piece_bytes = atoi(argv[2]);
     if (argc > 3)
         full_disk(argv[2], atoi(argv[3]));
     else

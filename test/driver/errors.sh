@@ -88,12 +88,21 @@ romio_tam_aggrs_per_node $1" early "$file" "$3" 512
 }
 
 # Data is right whatever follows a call from which ranks return early.
-early_return() { # TRANSPORT GROUPS [HINTS]
+early_return() { # TRANSPORT GROUPS [HINTS [BYTES-OF-A-PIECE]]
     launch ours 7 "romio_tam enable
 cb_buffer_size 65536
 romio_tam_transport $1
 romio_tam_aggrs_per_node $2
-${3-}" early "$file"
+${3-}" early "$file" "${4-1000}"
+}
+
+# The same with requests that are too large for one window, of some ranks only; told of in a second run.
+early_return_in_windows() { # TRANSPORT GROUPS
+    local limit='romio_tam_memory_limit 1048576'
+    rm -f "$scratch/stats"
+    early_return "$1" "$2" "$limit" 40000 && early_return "$1" "$2" "$limit
+romio_tam_stats $scratch/stats" 40000 || return
+    grep -qE '"max": \{.*"windows": ([2-9]|[1-9][0-9])' "$scratch/stats" || { echo 'there is no second window'; cat "$scratch/stats"; return 1; }
 }
 
 # The same with statistics, for which ranks meet in the next call: several return early from every call, and before the
@@ -115,6 +124,7 @@ test_early() {
         for groups in 1 2 7; do
             test_case "early.$transport.$groups" early_return $transport $groups
             test_case "early.$transport.$groups.told" early_return_told $transport $groups
+            test_case "early.$transport.$groups.windows" early_return_in_windows $transport $groups
             for what in sync close read view resize atomic info alone iread; do
                 test_case "error.late.$transport.$groups.$what" late_error $transport $groups $what
             done
