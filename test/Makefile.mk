@@ -53,6 +53,7 @@ TESTS +=                              \
     test/exec/test_follow             \
     test/exec/test_large              \
     test/exec/test_leave              \
+    test/exec/test_merge_through      \
     test/exec/test_malformed          \
     test/exec/test_random             \
     test/exec/test_rounds             \

@@ -1,5 +1,5 @@
 /*
- * Members of a group return one by one, with their bytes and with one wake-up for each. From a
+ * Members of a group return one by one, with their bytes. From a
  * read, as soon as the stripes that they touch have been read, and not when all of the group's
  * have; from either, where the group's bytes go in several windows, with the last window that has
  * any of theirs. Without early return nobody does, nor where it is not known that a read has not
