@@ -56,6 +56,7 @@ tamio_exec_sources =                  \
     %D%/exec/lead.h                   \
     %D%/exec/leader.c                 \
     %D%/exec/leader_fly.c             \
+    %D%/exec/leader_excuse.c          \
     %D%/exec/leader_follow.c          \
     %D%/exec/leader_window.c          \
     %D%/exec/member.c                 \

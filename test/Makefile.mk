@@ -49,10 +49,12 @@ TESTS +=                              \
     test/port/test_store_thread       \
     test/port/test_throttle           \
     test/exec/test_eof                \
+    test/exec/test_excuse             \
     test/exec/test_faults             \
     test/exec/test_follow             \
     test/exec/test_large              \
     test/exec/test_leave              \
+    test/exec/test_lost               \
     test/exec/test_merge_through      \
     test/exec/test_malformed          \
     test/exec/test_random             \

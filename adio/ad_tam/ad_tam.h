@@ -200,9 +200,11 @@ static inline int ADIOI_TAM_Has_groups(const ADIOI_TAM_File * layer)
 
 /*
  * Why a collective call does not go to the engine, as far as that is known before it; NULL: it
- * does. The same on all ranks. Collective, unless they have agreed on hints already.
+ * does. The same on all ranks. Collective, unless they have agreed on hints already. Of nonblocking
+ * calls it refuses only those that it was told to: ROMIO's own write what nobody asked to write,
+ * and lose what other calls write there meanwhile.
  */
-const char *ADIOI_TAM_Refuse(ADIO_File fd, int write);
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking);
 
 /*
  * Puts into fd->info what was chosen when groups were made (stats is NULL) or for a call that is
@@ -220,6 +222,22 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd);
  */
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm);
+
+/*
+ * Ends the job, with the reason, if messages of a finished operation have been lost, since others
+ * may wait for this rank for ever.
+ */
+void ADIOI_TAM_Check(ADIO_File fd, const struct cio_op *op);
+
+/*
+ * Nonblocking calls of this process, on any file. Progress makes them go on: how many are left.
+ * Is_outstanding: whether there are any on this file, through whatever handle. Between Begin_ and
+ * End_blocking this thread's MPI calls do not make them progress by themselves.
+ */
+int ADIOI_TAM_Progress(void);
+int ADIOI_TAM_Is_outstanding(ADIO_File fd);
+void ADIOI_TAM_Begin_blocking(void);
+void ADIOI_TAM_End_blocking(void);
 
 /* Whether ranks may return early from blocking calls. The same on all ranks. */
 int ADIOI_TAM_Returns_early(ADIO_File fd);

@@ -22,7 +22,7 @@ static int is_flat(const ADIOI_TAM_File * layer)
     return layer->nodes->nnodes == layer->nodes->nranks;
 }
 
-const char *ADIOI_TAM_Refuse(ADIO_File fd, int write)
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int size;
@@ -42,7 +42,7 @@ const char *ADIOI_TAM_Refuse(ADIO_File fd, int write)
         return "atomic mode is on";
     if (fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return "romio_cb_pfr is on";
-    if (!ADIOI_TAM_Is_asked(layer) && is_flat(layer))
+    if (!nonblocking && !ADIOI_TAM_Is_asked(layer) && is_flat(layer))
         return "every node has one rank";
     return NULL;
 }
@@ -126,6 +126,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->explain = layer->hints.stats[0] != '\0';
     set->merge = CIO_AUTOMATIC;
     set->crowded = is_crowded(layer);
+    set->outstanding = ADIOI_TAM_Is_outstanding(fd);
     set->tag = next_tag(layer);
 }
 
@@ -138,6 +139,24 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd)
     if (!fd->is_open)
         ADIO_ImmediateOpen(fd, &error_code);
     return error_code == MPI_SUCCESS ? 0 : -EIO;
+}
+
+static int progress_others(void *self)
+{
+    (void) self;
+    return ADIOI_TAM_Progress();
+}
+
+void ADIOI_TAM_Check(ADIO_File fd, const struct cio_op *op)
+{
+    int why = cio_op_is_broken(op);
+
+    if (why == 0)
+        return;
+    cio_log(CIO_LOG_NOTICE, "file %s: rank %d has lost messages of a collective call (%s): other "
+            "ranks would wait for them for ever", fd->filename,
+            ADIOI_TAM_File_of(fd)->grouping->team->rank, strerror(-why));
+    MPI_Abort(fd->comm, 1);
 }
 
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
@@ -158,10 +177,12 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
     choose_settings(fd, &set);
     if (segment == NULL) {
         mode |= CIO_MPI_BLOCKING;
+        env.others.progress = progress_others;
     } else {
         ADIOI_TAM_Segment_name(layer, segment);
         set.tam = CIO_ENABLE;
         set.once = 1;
+        set.polled = 1;
         set.early = 0;
     }
     if (cio_comm_mpi_create(fd->comm, mode, &env.comm) == 0)
@@ -252,7 +273,8 @@ static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Data
     return write ? lock_group(fd, ADIOI_TAM_File_of(fd)->grouping->team->my_aggr >= 0) : 0;
 }
 
-enum { BELOW, ALONE, SERVED };
+/* PLAIN: by each rank itself, and nothing is written that nobody asked to write. */
+enum { BELOW, ALONE, PLAIN, SERVED };
 
 /*
  * Runs a call to its end, or as far as this rank is needed. Who serves it; if it was SERVED, its
@@ -268,7 +290,10 @@ static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int
     struct cio_comm *comm;
     struct cio_op *op = ADIOI_TAM_Start(fd, req, NULL, &comm);
 
+    ADIOI_TAM_Begin_blocking();
     over = cio_op_wait_released(op);
+    ADIOI_TAM_End_blocking();
+    ADIOI_TAM_Check(fd, op);
     *moved = cio_op_moved(op);
     *outcome = 0;
     if (!over) {
@@ -284,6 +309,8 @@ static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int
         ADIOI_TAM_Report(fd, &stats, req->write);
     if (!stats.declined)
         return SERVED;
+    if (stats.beside)
+        return PLAIN;
     return stats.alone ? ALONE : BELOW;
 }
 
@@ -318,7 +345,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
 
     ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
-    refusal = ADIOI_TAM_Refuse(fd, write);
+    refusal = ADIOI_TAM_Refuse(fd, write, 0);
     if (refusal != NULL) {
         leave(fd, write, refusal);
         return BELOW;
@@ -330,7 +357,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     ADIOI_TAM_Request_free(&req);
     if (how != SERVED) {
         fd->fp_ind = pointer;
-        return how == ALONE && may_be_alone(fd, write) ? ALONE : BELOW;
+        return how == ALONE && !may_be_alone(fd, write) ? BELOW : how;
     }
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
@@ -344,10 +371,12 @@ void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count c
                                 ADIO_Status * status, int *error_code)
 {
     int how = serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code);
-    int cb = fd->hints->cb_write, locked;
+    int cb = fd->hints->cb_write, sieve = fd->hints->ds_write, locked;
 
-    if (how == ALONE)
+    if (how == ALONE || how == PLAIN)
         fd->hints->cb_write = ADIOI_HINT_DISABLE;
+    if (how == PLAIN)
+        fd->hints->ds_write = ADIOI_HINT_DISABLE;
     if (how == SERVED) {
         ADIOI_TAM_Deliver(fd, error_code);
         return;
@@ -358,6 +387,7 @@ void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count c
                                                                 error_code);
     unlock_group(fd, locked);
     fd->hints->cb_write = cb;
+    fd->hints->ds_write = sieve;
     ADIOI_TAM_Deliver(fd, error_code);
 }
 
@@ -368,7 +398,7 @@ void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
     int how = serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status, error_code);
     int cb = fd->hints->cb_read;
 
-    if (how == ALONE)
+    if (how == ALONE || how == PLAIN)
         fd->hints->cb_read = ADIOI_HINT_DISABLE;
     if (how != SERVED)
         (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,

@@ -37,7 +37,10 @@ static void complete(ADIO_File fd, ADIOI_TAM_Early * early)
     int rc;
 
     early->op = NULL;
+    ADIOI_TAM_Begin_blocking();
     cio_op_wait(op);
+    ADIOI_TAM_End_blocking();
+    ADIOI_TAM_Check(fd, op);
     rc = cio_op_finish(op, &stats);
     cio_comm_destroy(early->comm);
     ADIOI_TAM_Keep(early->call, &stats);
@@ -149,8 +152,14 @@ static void write_strided(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                           MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                           ADIO_Status * status, int *error_code)
 {
-    (*completed(fd)->ADIOI_xxx_WriteStrided) (fd, buf, count, datatype, file_ptr_type, offset,
-                                             status, error_code);
+    ADIOI_Fns *below = completed(fd);
+    int sieve = fd->hints->ds_write;
+
+    if (ADIOI_TAM_Is_outstanding(fd))
+        fd->hints->ds_write = ADIOI_HINT_DISABLE;
+    (*below->ADIOI_xxx_WriteStrided) (fd, buf, count, datatype, file_ptr_type, offset, status,
+                                      error_code);
+    fd->hints->ds_write = sieve;
 }
 
 static void iread_contig(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
@@ -181,8 +190,14 @@ static void iwrite_strided(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                            MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                            ADIO_Request * request, int *error_code)
 {
-    (*completed(fd)->ADIOI_xxx_IwriteStrided) (fd, buf, count, datatype, file_ptr_type, offset,
-                                              request, error_code);
+    ADIOI_Fns *below = completed(fd);
+    int sieve = fd->hints->ds_write;
+
+    if (ADIOI_TAM_Is_outstanding(fd))
+        fd->hints->ds_write = ADIOI_HINT_DISABLE;
+    (*below->ADIOI_xxx_IwriteStrided) (fd, buf, count, datatype, file_ptr_type, offset, request,
+                                       error_code);
+    fd->hints->ds_write = sieve;
 }
 
 void ADIOI_TAM_Early_slots(ADIOI_Fns * fns)

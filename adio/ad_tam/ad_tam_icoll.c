@@ -7,12 +7,17 @@
  * order is the same on all ranks; and since MPI_Wait polls only the request that it waits for, every
  * poll makes all operations of this process progress. That list is the one thing here that is not
  * kept with a file. MPI calls poll functions of several threads at once: one of them does it for all.
+ *
+ * Blocking collective calls let them progress too while they wait, since other ranks may wait for
+ * one of these before they come to the blocking call. An MPI may call poll functions whenever it is
+ * called (adio/preload/grequest.c), in the middle of a blocking call too: then they do nothing.
  */
 
 #include "ad_tam.h"
 #include "port/comm_mpi.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 
 typedef struct pending {
     struct pending *next;
@@ -22,16 +27,21 @@ typedef struct pending {
     struct cio_op *op;
     struct cio_segment segment; /* others may be under way */
     struct cio_request req;
-    MPI_Datatype datatype;      /* for the rank's own access, where the engine declines */
-    ADIOI_TAM_Count count;
     ADIOI_TAM_Call *call;       /* for the report */
     MPI_Count moved;            /* bytes, when it is done */
     int error_code;
     int done;
 } pending;
 
+/*
+ * Whoever has the turn makes them progress, and takes off the list what is over. It is tried for
+ * and never waited for: who has it calls MPI, whose own lock another thread may have. The list's
+ * lock is held for a moment only, and not across calls of MPI.
+ */
 static pending *under_way;
-static pthread_mutex_t under_way_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static __thread int blocking;   /* this thread is in a blocking call, which lets them progress */
 
 static const char is_nonblocking[] = "it is nonblocking";
 
@@ -39,9 +49,19 @@ static void forget(pending * p)
 {
     pending **link = &under_way;
 
+    pthread_mutex_lock(&list_lock);
     while (*link != p)
         link = &(*link)->next;
     *link = p->next;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void remember(pending * p)
+{
+    pthread_mutex_lock(&list_lock);
+    p->next = under_way;
+    __atomic_store_n(&under_way, p, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&list_lock);
 }
 
 static int query(void *state, MPI_Status * status)
@@ -69,36 +89,58 @@ static int cancel(void *state, int complete)
     return MPI_SUCCESS;         /* collective I/O is not cancelled */
 }
 
-static void access_contig(pending * p, ADIO_Status * status)
+/*
+ * Writes piece by piece, each under its lock, what others may be reading, modifying and writing back
+ * meanwhile; and never what nobody asked to write.
+ */
+static int write_alone(struct cio_store *store, const struct cio_request *req)
 {
-    ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
-    ADIO_Offset at = p->req.disp + p->req.start;
+    struct cio_cursor at, from;
+    struct cio_piece piece;
+    struct cio_batch batch = {.write = 1,.locked = 1,.piece = &piece,.n = 1 };
 
-    if (p->req.write)
-        (*below->ADIOI_xxx_WriteContig) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
-    else
-        (*below->ADIOI_xxx_ReadContig) (p->fd, p->req.buf, p->count, p->datatype,
-                                       ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
+    cio_cursor_seek(&at, req->file, req->start);
+    cio_cursor_seek(&from, req->mem, 0);
+    for (int64_t left = req->bytes; left > 0 && batch.error == 0; left -= piece.len) {
+        piece.len = cio_cursor_run(&from, cio_cursor_run(&at, left));
+        piece.off = req->disp + cio_cursor_offset(&at);
+        piece.buf = req->buf + cio_cursor_offset(&from);
+        cio_store_start(store, &batch);
+        cio_store_wait(store, &batch);
+        cio_cursor_skip(&at, piece.len);
+        cio_cursor_skip(&from, piece.len);
+    }
+    return batch.error;
 }
 
-static void access_strided(pending * p, ADIO_Status * status)
+static int read_alone(struct cio_store *store, const struct cio_request *req, int64_t * moved)
 {
-    ADIOI_Fns *below = ADIOI_TAM_File_of(p->fd)->below;
-    ADIO_Offset at = p->req.start / p->fd->etype_size;
+    struct cio_cursor at, to;
+    const int64_t end = cio_store_size(store);
+    int rc = 0;
 
-    if (p->req.write)
-        (*below->ADIOI_xxx_WriteStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                         ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
-    else
-        (*below->ADIOI_xxx_ReadStrided) (p->fd, p->req.buf, p->count, p->datatype,
-                                        ADIO_EXPLICIT_OFFSET, at, status, &p->error_code);
+    cio_cursor_seek(&at, req->file, req->start);
+    cio_cursor_seek(&to, req->mem, 0);
+    *moved = 0;
+    for (int64_t left = req->bytes, n; left > 0 && rc == 0; left -= n) {
+        int64_t off = req->disp + cio_cursor_offset(&at);
+
+        n = cio_cursor_run(&to, cio_cursor_run(&at, left));
+        rc = cio_store_read(store, req->buf + cio_cursor_offset(&to), n, off);
+        if (off < end)
+            *moved += cio_min64(n, end - off);
+        cio_cursor_skip(&at, n);
+        cio_cursor_skip(&to, n);
+    }
+    return rc;
 }
 
 /* What the engine leaves alone, each rank does by itself: that needs no other rank. */
 static void access_alone(pending * p)
 {
-    ADIO_Status status;
+    struct cio_store *store = NULL;
+    int64_t moved = p->req.bytes;
+    int rc;
 
     p->error_code = MPI_SUCCESS;
     if (p->req.bytes == 0)
@@ -107,15 +149,12 @@ static void access_alone(pending * p)
         ADIO_ImmediateOpen(p->fd, &p->error_code);
     if (p->error_code != MPI_SUCCESS)
         return;
-    if (p->req.file->dense && p->req.mem->dense)
-        access_contig(p, &status);
-    else
-        access_strided(p, &status);
-    p->moved = p->req.bytes;
-#ifdef HAVE_STATUS_SET_BYTES
-    if (p->error_code == MPI_SUCCESS)
-        MPI_Get_elements_x(&status, MPI_BYTE, &p->moved);
-#endif
+    rc = ADIOI_TAM_Store_create(p->fd, &store);
+    if (rc == 0)
+        rc = p->req.write ? write_alone(store, &p->req) : read_alone(store, &p->req, &moved);
+    cio_store_destroy(store);
+    p->moved = moved;
+    p->error_code = ADIOI_TAM_Error_code(p->fd, rc);
 }
 
 /* Nonblocking calls are asked for, as the engine sees it, whatever the hint says. */
@@ -130,9 +169,11 @@ static void explain(ADIO_File fd, struct cio_stats *stats)
 /* The program may free it at once when it is complete. */
 static void conclude(pending * p)
 {
+    MPI_Request request = p->request;
     struct cio_stats stats;
     int rc;
 
+    ADIOI_TAM_Check(p->fd, p->op);
     p->moved = cio_op_moved(p->op);
     rc = cio_op_finish(p->op, &stats);
     explain(p->fd, &stats);
@@ -148,33 +189,85 @@ static void conclude(pending * p)
         p->error_code = ADIOI_TAM_Error_code(p->fd, rc);
     p->fd->dirty_write |= p->req.write;
     ADIOI_TAM_Request_free(&p->req);
-    MPI_Type_free(&p->datatype);
     __atomic_sub_fetch(&p->fd->async_count, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
-    MPI_Grequest_complete(p->request);
+    MPI_Grequest_complete(request);
 }
 
-static void progress_all(void)
+int ADIOI_TAM_Progress(void)
 {
     pending *next;
+    int left = 0;
 
-    if (pthread_mutex_trylock(&under_way_lock) != 0)
-        return; /* another thread does */
-    for (pending * p = under_way; p != NULL; p = next) {
+    if (__atomic_load_n(&under_way, __ATOMIC_ACQUIRE) == NULL)
+        return 0;
+    if (pthread_mutex_trylock(&turn) != 0)
+        return 1;       /* another thread does */
+    for (pending * p = __atomic_load_n(&under_way, __ATOMIC_ACQUIRE); p != NULL; p = next) {
         next = p->next;
         cio_comm_poll(p->comm);
         if (cio_op_progress(p->op))
             conclude(p);
+        else
+            left++;
     }
-    pthread_mutex_unlock(&under_way_lock);
+    pthread_mutex_unlock(&turn);
+    return left;
+}
+
+void ADIOI_TAM_Begin_blocking(void)
+{
+    blocking++;
+}
+
+void ADIOI_TAM_End_blocking(void)
+{
+    blocking--;
+}
+
+/* The same file, by the same or another handle or name. */
+static int is_same_file(ADIO_File one, ADIO_File other)
+{
+    struct stat a, b;
+
+    if (one == other || strcmp(one->filename, other->filename) == 0)
+        return 1;
+    return stat(one->filename, &a) == 0 && stat(other->filename, &b) == 0 &&
+        a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int ADIOI_TAM_Is_outstanding(ADIO_File fd)
+{
+    int found = 0;
+
+    if (__atomic_load_n(&under_way, __ATOMIC_ACQUIRE) == NULL)
+        return 0;
+    pthread_mutex_lock(&list_lock);
+    for (pending * p = under_way; p != NULL && !found; p = p->next)
+        found = is_same_file(p->fd, fd);
+    pthread_mutex_unlock(&list_lock);
+    return found;
 }
 
 static int poll(void *state, MPI_Status * status)
 {
     (void) state;
     (void) status;
-    progress_all();
+    if (!blocking)
+        ADIOI_TAM_Progress();
     return MPI_SUCCESS;
+}
+
+/* Whoever completes a request as another thread waits for it must have let go of it. */
+static void await_done(pending * p)
+{
+    while (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE)) {
+        ADIOI_TAM_Progress();
+        sched_yield();
+    }
+    while (pthread_mutex_trylock(&turn) != 0)
+        sched_yield();
+    pthread_mutex_unlock(&turn);
 }
 
 static int wait_all(int count, void **states, double timeout, MPI_Status * status)
@@ -182,10 +275,7 @@ static int wait_all(int count, void **states, double timeout, MPI_Status * statu
     (void) timeout;
     (void) status;
     for (int i = 0; i < count; i++)
-        while (!__atomic_load_n(&((pending *) states[i])->done, __ATOMIC_ACQUIRE)) {
-            progress_all();
-            sched_yield();
-        }
+        await_done(states[i]);
     return MPI_SUCCESS;
 }
 
@@ -234,7 +324,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         leave_early(fd);
         return 0;
     }
-    refusal = ADIOI_TAM_Refuse(fd, write);
+    refusal = ADIOI_TAM_Refuse(fd, write, 1);
     if (refusal == NULL && ADIOI_TAM_File_of(fd)->grouping == NULL)
         refusal = "groups have not been made yet"; /* that would make it wait */
     if (refusal != NULL) {
@@ -243,8 +333,6 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     }
     p = ADIOI_Calloc(1, sizeof(*p));
     p->fd = fd;
-    p->count = count;
-    MPI_Type_dup(datatype, &p->datatype);
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
@@ -253,10 +341,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     __atomic_add_fetch(&fd->async_count, 1, __ATOMIC_RELAXED);
     *error_code = MPIX_Grequest_start(query, release, cancel, poll, wait_all, p, request);
     p->request = *request;
-    pthread_mutex_lock(&under_way_lock);
-    p->next = under_way;
-    under_way = p;
-    pthread_mutex_unlock(&under_way_lock);
+    remember(p);
     return 1;
 }
 

@@ -397,6 +397,11 @@ int cio_aggr_is_done(const struct cio_op *op)
     return op->aggr == NULL || op->aggr->step == CIO_AGGR_DONE;
 }
 
+int cio_aggr_holds_lock(const struct cio_op *op)
+{
+    return op->aggr != NULL && op->aggr->spare.user != NULL;
+}
+
 int cio_aggr_transfers(const struct cio_op *op)
 {
     return op->aggr != NULL && op->aggr->transfers > 0;

@@ -63,6 +63,8 @@ struct cio_op {
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
     struct cio_stats stats;
+    int broken;   /* messages have been lost */
+    int plain;    /* nothing is written that nobody asked to write */
     int doubtful; /* something of a read has not arrived */
     int64_t held; /* bytes of buffers now */
     int64_t eof;  /* where the file ends (read); INT64_MAX: nobody came to its end */
@@ -228,6 +230,8 @@ int cio_aggr_is_done(const struct cio_op *op);
 void cio_aggr_needs(struct cio_op *op, struct cio_needs *needs);
 /* A counter that changes when file access is over; NULL: there is none. */
 const uint32_t *cio_aggr_word(const struct cio_op *op);
+/* Whether it holds the lock of a range of the file. */
+int cio_aggr_holds_lock(const struct cio_op *op);
 /* Whether file access is under way. */
 int cio_aggr_transfers(const struct cio_op *op);
 /* Seconds of this call in which it was; only on an aggregator. */

@@ -1,13 +1,14 @@
 /*
  * The inside of a leader, for the files that make it up: leader.c (its life, its members, and what
  * follows what), leader_window.c (windows and copies), leader_fly.c (messages to the aggregators),
- * leader_follow.c (members that follow).
+ * leader_follow.c (members that follow), leader_excuse.c (when it cannot go on).
  *
  * A leader is a local aggregator. It has the lists of each window merged, if that pays, and copied
  * by all members, and alone talks to the aggregators:
  *
  *   READY -> LISTS -> MERGE -> write: COPY -> FLY -> next window: LISTS
  *                              read:  FLY -> COPY    last one: BITS -> DONES -> FINAL
+ *                                                    no memory: EXCUSE -> BITS -> ...
  *
  * In the last window of a read from which ranks may return early, members do not copy when all of
  * it has come: each does when its own part has (they follow).
@@ -60,8 +61,9 @@ struct cio_leader {
         CIO_LEADER_LISTS,
         CIO_LEADER_MERGE,
         CIO_LEADER_COPY,
-        CIO_LEADER_FLY,  /* messages are sent to the aggregators, and (read) answered */
-        CIO_LEADER_BITS, /* what was sent first may still be on its way */
+        CIO_LEADER_FLY,    /* messages are sent to the aggregators, and (read) answered */
+        CIO_LEADER_EXCUSE, /* it cannot go on, and tells the aggregators */
+        CIO_LEADER_BITS,   /* what was sent first may still be on its way */
         CIO_LEADER_DONES,
         CIO_LEADER_FINAL,
         CIO_LEADER_DONE
@@ -81,8 +83,11 @@ struct cio_leader {
     int64_t partial;         /* it was that of the window before, */
     int32_t messages;        /* which has sent this many of it */
     int merge;               /* -1: not decided yet */
+    int64_t from;            /* all units before this have been sent */
+    int boardless;           /* there is no memory for a board: nothing more can be sent */
     int bits_sent;
-    char *coded; /* positions for each aggregator, in coded_size bytes */
+    uint64_t *bits; /* positions that the group touches, by aggregator */
+    char *coded;    /* positions for each aggregator, in coded_size bytes */
     int64_t coded_size;
     struct cio_head *dones;    /* per aggregator */
     struct cio_req *aggr_req;  /* per aggregator */
@@ -164,6 +169,14 @@ void cio_leader_begin_flights(struct cio_op *op);
 int cio_leader_fly(struct cio_op *op);
 int cio_leader_flying(const struct cio_leader *l);
 int cio_leader_all_launched(const struct cio_leader *l);
+
+/*
+ * What was promised to the aggregators and cannot be sent (leader_excuse.c). excuse: 1 if something
+ * advanced; excusing: not everything has been said yet; needs_excuse: what has to come next.
+ */
+int cio_leader_excuse(struct cio_op *op);
+int cio_leader_excusing(const struct cio_op *op);
+void cio_leader_needs_excuse(struct cio_op *op, struct cio_needs *needs);
 
 /*
  * Members that follow (leader_follow.c). may_follow: only in the last window, since members are

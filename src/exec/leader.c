@@ -110,6 +110,19 @@ static int members_busy(const struct cio_op *op)
     return cio_reqs_busy(l->in_req, l->k) || cio_reqs_busy(l->out_req, l->k);
 }
 
+/* One that has not come as it was sent stands for a member that fails, and has nothing. */
+static void check_answer(struct cio_op *op, int member)
+{
+    struct cio_leader *l = op->leader;
+    int rc = cio_req_check(&l->in_req[member], sizeof(l->in[member]));
+
+    if (rc == 0 && l->in[member].kind != CIO_CTL_READY && l->in[member].kind != CIO_CTL_MERGED)
+        rc = -EBADMSG;
+    if (rc != 0)
+        l->in[member] =
+            (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc, .place = {op->rounds.units, 0}};
+}
+
 /* Their answers, from where they left them. The first reason to refuse sharing, or 0. */
 static int read_answers(struct cio_op *op)
 {
@@ -119,6 +132,8 @@ static int read_answers(struct cio_op *op)
     for (int i = 0; i < l->k; i++) {
         if (op->shared && i > 0)
             l->in[i] = l->board->desc[i].up;
+        else if (i > 0 && l->through[i] == CIO_THROUGH_NOT)
+            check_answer(op, i);
         if (l->in[i].error != 0)
             cio_op_fail(op, l->in[i].error);
         if (refused == 0)
@@ -174,16 +189,14 @@ static void send_bits(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
     const struct cio_rounds *r = &op->rounds;
-    uint64_t *bits = calloc(cio_rounds_words(r), sizeof(uint64_t));
-
     l->bits_sent = 1;
-    if (bits == NULL)
+    l->bits = calloc(cio_rounds_words(r), sizeof(uint64_t));
+    if (l->bits == NULL)
         cio_op_fail(op, -ENOMEM);
     else
-        unite_bits(op, bits);
+        unite_bits(op, l->bits);
     for (int a = 0; a < r->naggr; a++)
-        send_bits_to(op, a, bits);
-    free(bits);
+        send_bits_to(op, a, l->bits);
 }
 
 static void await_dones(struct cio_op *op)
@@ -196,15 +209,24 @@ static void await_dones(struct cio_op *op)
                     &l->aggr_req[a]);
 }
 
+static void take_done(struct cio_op *op, const struct cio_head *done, const struct cio_req *req)
+{
+    int rc = cio_req_check(req, sizeof(*done));
+
+    if (rc == 0)
+        rc = done->magic == CIO_HEAD_MAGIC ? done->error : -EBADMSG;
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    else
+        op->eof = cio_min64(op->eof, done->eof);
+}
+
 static void finish_members(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
-    for (int a = 0; a < op->env.team->naggr; a++) {
-        if (l->dones[a].error != 0)
-            cio_op_fail(op, l->dones[a].error);
-        op->eof = cio_min64(op->eof, l->dones[a].eof);
-    }
+    for (int a = 0; a < op->env.team->naggr; a++)
+        take_done(op, &l->dones[a], &l->aggr_req[a]);
     l->step = CIO_LEADER_FINAL;
     l->out = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = op->error, .eof = op->eof};
     if (l->board != NULL)
@@ -239,6 +261,7 @@ static void begin_own(struct cio_op *op)
         cio_member_begin(op, l->board, 0, &l->in[0]);
     else
         l->in[0] = (struct cio_ctl){.kind = CIO_CTL_READY, .error = rc};
+    l->boardless = rc != 0;
 }
 
 /* Aggregators of this node, as they have signed on the board. */
@@ -332,6 +355,33 @@ static void expect_lists(struct cio_op *op, int first)
     cio_leader_send_word(op);
 }
 
+/* A member whose lists have not come as they were sent has none. */
+static void check_payload(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_area area;
+
+    for (int i = 1; cio_leader_by_message(op) && i < l->k; i++) {
+        const int64_t bits = (int64_t)(cio_rounds_words(&op->rounds) * sizeof(uint64_t));
+        const struct cio_ctl *up = &l->in[i];
+        const int64_t size[3] = {up->lists * (int64_t)sizeof(*area.list), up->coded, bits};
+        int rc = 0;
+
+        for (int j = 0; j < 3; j++) {
+            struct cio_req *req = &l->payload[3 * i + j];
+
+            if (rc == 0 && req->state == CIO_REQ_DONE)
+                rc = cio_req_check(req, size[j]);
+            req->state = CIO_REQ_IDLE;
+        }
+        if (rc == 0)
+            continue;
+        cio_op_fail(op, rc);
+        cio_area_at(l->board, i, &area);
+        area.desc->nlists = area.desc->coded = 0;
+    }
+}
+
 static void count_pieces(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
@@ -379,6 +429,7 @@ static void copy_own(struct cio_op *op)
 static void after_flights(struct cio_op *op)
 {
     op->stats.time[CIO_TIME_EXCHANGE] += cio_now() - op->leader->since;
+    op->leader->from = op->leader->end;
     if (op->req.write)
         end_window(op);
     else if (op->leader->followed)
@@ -404,7 +455,9 @@ static void after_ready(struct cio_op *op)
         return;
     }
     op->leader->step = CIO_LEADER_LISTS;
-    if (cio_leader_by_message(op) && op->error == 0)
+    if (op->leader->boardless && op->leader->bits_sent)
+        op->leader->step = CIO_LEADER_EXCUSE;
+    else if (cio_leader_by_message(op) && op->error == 0)
         expect_lists(op, 1);
 }
 
@@ -456,6 +509,7 @@ static void after_lists(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
+    check_payload(op);
     if (!l->bits_sent) {
         send_bits(op);
         if (op->error != 0) {
@@ -477,6 +531,8 @@ static int is_waiting(const struct cio_op *op)
         return cio_reqs_busy(l->payload, 3 * l->k) || cio_reqs_busy(l->out_req, l->k);
     case CIO_LEADER_FLY:
         return cio_leader_flying(l);
+    case CIO_LEADER_EXCUSE:
+        return cio_leader_excusing(op);
     case CIO_LEADER_BITS:
         return cio_reqs_busy(l->aggr_req, op->env.team->naggr);
     case CIO_LEADER_DONES:
@@ -539,6 +595,9 @@ void cio_leader_needs(struct cio_op *op, struct cio_needs *needs)
     case CIO_LEADER_FLY:
         cio_leader_needs_flight(op, needs);
         break;
+    case CIO_LEADER_EXCUSE:
+        cio_leader_needs_excuse(op, needs);
+        break;
     case CIO_LEADER_BITS:
     case CIO_LEADER_DONES:
         cio_needs_add(needs, l->aggr_req, op->env.team->naggr);
@@ -566,6 +625,9 @@ static void next_step(struct cio_op *op)
     case CIO_LEADER_FLY:
         after_flights(op);
         break;
+    case CIO_LEADER_EXCUSE:
+        op->leader->step = CIO_LEADER_BITS;
+        break;
     case CIO_LEADER_BITS:
         await_dones(op);
         break;
@@ -587,6 +649,8 @@ int cio_leader_progress(struct cio_op *op)
         return 1;
     if (l->step == CIO_LEADER_COPY &&
         (l->followed ? cio_leader_serve_followers(op) : cio_leader_move_streams(op)))
+        return 1;
+    if (l->step == CIO_LEADER_EXCUSE && cio_leader_excuse(op))
         return 1;
     if (is_waiting(op))
         return 0;
@@ -612,6 +676,7 @@ void cio_leader_finish(struct cio_op *op)
         return;
     cio_op_free(op, l->stream, l->stream_size);
     cio_op_free(op, l->coded, l->coded_size * op->env.team->naggr);
+    free(l->bits);
     free(l->through);
     free(l->follower);
     free(l->near);

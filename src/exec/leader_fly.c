@@ -148,6 +148,8 @@ static void launch(struct cio_op *op, struct cio_flight *f)
     struct cio_part sum;
     int64_t parts;
 
+    if (u->error == 0)
+        u->error = op->error;
     if (u->error != 0)
         u->parts = 0;
     parts = take_parts(op, u, at.part, &sum);

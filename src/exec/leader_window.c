@@ -138,17 +138,26 @@ static void next_stream(struct cio_op *op)
         cio_leader_send_stream(op, l->stream_member, &c);
 }
 
+static void take_stream(struct cio_op *op)
+{
+    struct cio_leader *l = op->leader;
+    struct cio_copy c = cio_leader_copy_for(op, l->stream_member);
+    int rc = cio_req_check(&l->stream_req, cio_area_bytes(&c.area, c.lists));
+
+    if (rc != 0)
+        cio_op_fail(op, rc);
+    else
+        cio_copy_data(&c);
+}
+
 int cio_leader_move_streams(struct cio_op *op)
 {
     struct cio_leader *l = op->leader;
 
     if (!cio_leader_by_message(op) || l->stream_member >= l->k || cio_req_busy(&l->stream_req))
         return 0;
-    if (l->stream_member > 0 && op->req.write) {
-        struct cio_copy c = cio_leader_copy_for(op, l->stream_member);
-
-        cio_copy_data(&c);
-    }
+    if (l->stream_member > 0 && op->req.write)
+        take_stream(op);
     next_stream(op);
     return 1;
 }

@@ -293,8 +293,17 @@ static void begin_payload(struct cio_op *op, int64_t lists, int64_t bytes)
 
 static void end_payload(struct cio_op *op)
 {
-    if (!op->req.write)
-        copy_stream(op, window_lists(op, op->member.in.place.t));
+    struct cio_member *m = &op->member;
+    int64_t lists = window_lists(op, m->in.place.t);
+    int rc;
+
+    if (op->req.write)
+        return;
+    rc = cio_req_check(&m->out_req[4], cio_area_bytes(&m->describer.area, lists));
+    if (rc == 0)
+        copy_stream(op, lists);
+    else
+        cio_op_fail(op, rc);
 }
 
 /* The message has been dealt with; the next window is described. */
@@ -314,9 +323,10 @@ static void obey_message(struct cio_op *op)
 {
     struct cio_member *m = &op->member;
     int64_t lists, bytes;
+    int rc = cio_req_check(&m->in_req, sizeof(m->in));
 
-    if (m->in_req.error != 0)
-        m->in = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = m->in_req.error};
+    if (rc != 0)
+        m->in = (struct cio_ctl){.kind = CIO_CTL_FINAL, .error = rc};
     if (m->in.kind == CIO_CTL_SEND) {
         send_lists(op);
         send_bits(op);

@@ -41,7 +41,7 @@
 
 /* The words of the reduction. */
 enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE, MIN_END };
-enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES };
+enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES, SUM_OUTSTANDING };
 
 double cio_now(void)
 {
@@ -156,6 +156,7 @@ static void describe_range(struct cio_op *op)
     op->mine.min[MIN_ERROR] = op->error;
     op->mine.min[MIN_END] = known_end(op);
     op->mine.sum[SUM_UNSHARED] = cio_board_join(op) != 0;
+    op->mine.sum[SUM_OUTSTANDING] = op->set.outstanding;
     if (op->env.pace != NULL)
         op->mine.min[MIN_MINUS_PACE] = -op->env.pace->ns[req->write];
     if (req->bytes == 0)
@@ -183,10 +184,13 @@ static int declined(struct cio_op *op)
                            .unsorted = op->all.sum[SUM_UNSORTED],
                            .node_ranks = op->set.node_ranks};
 
-    struct cio_choice choice = cio_choose(&t, op->set.tam);
+    /* what others do not serve they cannot keep from losing bytes of what is under way */
+    enum cio_switch tam = op->all.sum[SUM_OUTSTANDING] > 0 ? CIO_ENABLE : op->set.tam;
+    struct cio_choice choice = cio_choose(&t, tam);
 
     op->stats.declined = !choice.tam;
     op->stats.alone = choice.alone;
+    op->stats.beside = op->all.sum[SUM_OUTSTANDING] > 0;
     op->stats.why = choice.why;
     return op->stats.declined;
 }
@@ -232,6 +236,8 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     if (op == NULL)
         return NULL;
     op->env = *env;
+    if (env->own.ops == NULL)
+        op->env.own = cio_nodemem_own;
     op->set = *settings;
     op->req = *request;
     op->eof = INT64_MAX;
@@ -341,6 +347,7 @@ static void begin(struct cio_op *op)
         .charge = -op->all.min[MIN_MINUS_CHARGE]};
 
     choose_sharing(op);
+    op->plain = op->set.polled || op->all.sum[SUM_OUTSTANDING] > 0;
     op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
     if (cio_schedule_begin(op, &prospect))
         op->phase = CIO_OP_SCHEDULE;
@@ -395,10 +402,28 @@ static int roles_done(const struct cio_op *op)
     return op->member.step == CIO_MEMBER_DONE && cio_leader_is_done(op) && cio_aggr_is_done(op);
 }
 
+/* Nothing that comes can be relied on, and what others wait for may never come. */
+static int break_off(struct cio_op *op)
+{
+    if (op->phase != CIO_OP_DONE) {
+        op->broken = 1;
+        cio_op_fail(op, op->env.comm->error);
+        op->phase = CIO_OP_DONE;
+    }
+    return 1;
+}
+
+int cio_op_is_broken(const struct cio_op *op)
+{
+    return op->broken ? op->env.comm->error : 0;
+}
+
 int cio_op_progress(struct cio_op *op)
 {
     int advanced = 1;
 
+    if (op->env.comm->error != 0)
+        return break_off(op);
     if (op->phase <= CIO_OP_AGREE && cio_reduce_progress(op))
         after_reduce(op);
     if (op->phase == CIO_OP_SCHEDULE && cio_schedule_progress(op))
@@ -498,9 +523,24 @@ static int await_next(struct cio_op *op)
     return needs.n > 0;
 }
 
-/* Whatever this rank waits for. */
+/*
+ * Lets the other operations of this process progress: how many there are. Not while this one holds
+ * the lock of a range, which one of them might wait for.
+ */
+static int progress_others(struct cio_op *op)
+{
+    const struct cio_others *others = &op->env.others;
+
+    if (others->progress == NULL)
+        return 0;
+    return cio_aggr_holds_lock(op) || others->progress(others->self) > 0;
+}
+
+/* Whatever this rank waits for; with others, for anything at all. */
 static void await(struct cio_op *op, struct cio_needs *needs, int *idle)
 {
+    int others = progress_others(op);
+
     if (op->phase == CIO_OP_SCHEDULE)
         cio_schedule_needs(op, needs);
     else if (op->phase != CIO_OP_RUN)
@@ -509,8 +549,8 @@ static void await(struct cio_op *op, struct cio_needs *needs, int *idle)
         cio_leader_needs(op, needs);
     else
         cio_member_needs(op, needs);
-    if (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op)) {
-        if (await_next(op))
+    if (others || (op->phase == CIO_OP_RUN && !cio_aggr_is_done(op))) {
+        if (!others && await_next(op))
             *idle = 0;
         else
             await_anything(op, needs, idle);

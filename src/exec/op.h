@@ -62,15 +62,26 @@ struct cio_pace {
     int64_t ns[2]; /* read, write; an average of operations in which this rank was an aggregator */
 };
 
+/*
+ * The other operations of this process. Whoever waits in one makes them progress too, since other
+ * ranks may have to see their end before they come to this one. Returns how many there are still.
+ */
+struct cio_others {
+    int (*progress)(void *self); /* NULL: there are never any */
+    void *self;
+};
+
 /* What an operation works with; all of it the caller's, and alive until it is finished. */
 struct cio_env {
     struct cio_comm *comm;
     struct cio_node_memory nodemem;
+    struct cio_node_memory own; /* boards of one rank; none: cio_nodemem_own */
     struct cio_alloc alloc;
     struct cio_store *store; /* needed on aggregators only */
     const struct cio_team *team;
     struct cio_segment *segment;
     struct cio_pace *pace; /* NULL: nothing is kept */
+    struct cio_others others;
 };
 
 struct cio_settings {
@@ -95,10 +106,21 @@ struct cio_settings {
     int explain;           /* find out what the order brings, for the statistics */
     enum cio_switch merge; /* pieces of a group; automatic: where many of them adjoin */
     int crowded;           /* ranks share cores: whoever waits sleeps at once */
+    int polled;            /* nonblocking: it may be left alone between two steps, however long */
+    int outstanding;       /* other operations of this process on the file are under way */
     int once;              /* agree once only, at the start: a second time is out of order */
     int tag;               /* CIO_OP_TAGS tags from here on are this operation's */
 };
 #define CIO_OP_TAGS 16
+
+/*
+ * Writing what nobody asked to write. An operation with holes may read, modify and write back under
+ * a lock, which keeps off others that do so too, but not a plain write between its read and its
+ * write. So where several operations may be under way on a file (one is `polled`, or some rank has
+ * an `outstanding` one), all of them write only what they were asked to, and each write is made
+ * under the lock of its range, which is taken and given back by whoever makes it: no lock is held
+ * while an operation waits for the program.
+ */
 
 /* This rank's part: the stream range [start, start + bytes) of the view, from or to memory. */
 struct cio_request {
@@ -156,6 +178,12 @@ int cio_op_wait_released(struct cio_op *op);
  * place of the others; after an error there are none.
  */
 int64_t cio_op_moved(const struct cio_op *op);
+
+/*
+ * Of a finished operation: it has not run to its end, because messages have been lost, and other
+ * ranks may wait for this one for ever: the job is to be ended. 0, or why: a negative errno.
+ */
+int cio_op_is_broken(const struct cio_op *op);
 
 /*
  * Frees it; the outcome, the same on all ranks (the first error found, in no particular order).

@@ -90,9 +90,13 @@ static void add_piece(struct cio_round *r, char *buf, int64_t from, int64_t to)
     r->piece[r->batch.n++] = (struct cio_piece){buf, to - from, r->off + from};
 }
 
-static void begin_batch(struct cio_round *r, int write)
+/* Plain writes beside other operations are locked one by one; those of a sieve lie under its lock.
+ */
+static void begin_batch(const struct cio_op *op, struct cio_round *r, int write)
 {
-    r->batch = (struct cio_batch){.write = write, .piece = r->piece};
+    int locked = write && r->io == CIO_ROUND_RUNS && (op->plain || op->set.early);
+
+    r->batch = (struct cio_batch){.write = write, .locked = locked, .piece = r->piece};
 }
 
 static void start_batch(struct cio_op *op, struct cio_round *r)
@@ -140,7 +144,7 @@ static void end_io(struct cio_op *op, struct cio_round *r)
 void cio_round_write(struct cio_op *op, struct cio_round *r)
 {
     struct runs s = survey(r);
-    int sieve = s.count > 1 && worth_sieving(op->set.sieve_write, &s);
+    int sieve = !op->plain && s.count > 1 && worth_sieving(op->set.sieve_write, &s);
 
     if (sieve)
         cio_round_settle(r, 0, r->len);
@@ -152,7 +156,7 @@ static void read_span(struct cio_op *op, struct cio_round *r, int64_t from, int6
 {
     begin_io(op, r, CIO_ROUND_RUNS, to, to);
     cio_bits_set_range(r->loaded, from, to);
-    begin_batch(r, 0);
+    begin_batch(op, r, 0);
     add_piece(r, r->buf + from, from, to);
     start_batch(op, r);
 }
@@ -206,7 +210,7 @@ static int start_runs(struct cio_op *op, struct cio_round *r)
 {
     int64_t end;
 
-    begin_batch(r, op->req.write);
+    begin_batch(op, r, op->req.write);
     while (r->batch.n < CIO_ROUND_PIECES && next_wanted(r, &r->at, &end)) {
         char *from = find_bytes(r, r->at, &end);
 
@@ -242,7 +246,7 @@ static void read_part(struct cio_op *op, struct cio_round *r)
 
     r->io = CIO_ROUND_READ;
     r->to = cio_min64(r->last, r->at + spare->size);
-    begin_batch(r, 0);
+    begin_batch(op, r, 0);
     add_piece(r, spare->buf, r->at, r->to);
     start_batch(op, r);
 }
@@ -251,7 +255,7 @@ static void write_part(struct cio_op *op, struct cio_round *r)
 {
     fill_holes(r, op->aggr->spare.buf);
     r->io = CIO_ROUND_WRITE;
-    begin_batch(r, 1);
+    begin_batch(op, r, 1);
     add_piece(r, r->buf + r->at, r->at, r->to);
     start_batch(op, r);
 }

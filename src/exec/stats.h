@@ -62,7 +62,8 @@ struct cio_stats {
     int64_t count[CIO_COUNTS];
     double time[CIO_TIMES];     /* seconds */
     int declined;               /* the call was left to others, */
-    int alone;                  /* and each rank had best access the file by itself */
+    int alone;                  /* and each rank had best access the file by itself; */
+    int beside;                 /* or must, since other operations on the file are under way */
     const char *why;            /* why it was, or was not; NULL: there was nothing to decide */
     enum cio_schedule schedule; /* in which order rounds were served, */
     const char *schedule_why;   /* and why; NULL: it did not come to that */

@@ -153,7 +153,7 @@ void cio_segment_leave(struct cio_segment *seg, struct cio_node_memory nodemem)
 
 int cio_board_own(struct cio_op *op, int k, struct cio_board **out)
 {
-    const struct cio_node_memory *port = &cio_nodemem_own;
+    const struct cio_node_memory *port = &op->env.own;
     int64_t size = cio_board_size(k, cio_op_budget(op), op->env.team->naggr);
     int rc = port->ops->join(port->self, "", size, &op->own);
 
@@ -167,7 +167,7 @@ int cio_board_own(struct cio_op *op, int k, struct cio_board **out)
 void cio_board_release(struct cio_op *op)
 {
     if (op->own.base != NULL)
-        cio_nodemem_own.ops->leave(cio_nodemem_own.self, &op->own);
+        op->env.own.ops->leave(op->env.own.self, &op->own);
     op->own.base = NULL;
 }
 
@@ -175,7 +175,7 @@ struct cio_board_memory cio_board_memory_of(struct cio_op *op)
 {
     if (op->shared)
         return (struct cio_board_memory){op->env.nodemem, &op->env.segment->mem};
-    return (struct cio_board_memory){cio_nodemem_own, &op->own};
+    return (struct cio_board_memory){op->env.own, &op->own};
 }
 
 /* ---- notes ---- */

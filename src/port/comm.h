@@ -4,11 +4,15 @@
  *
  * Nothing here blocks but cio_comm_wait. A request is a struct of the caller's: it
  * must stay where it is, and the buffers untouched, from the start until `state` is CIO_REQ_DONE,
- * which only cio_comm_poll and cio_comm_wait set. Errors are 0 or a negative errno.
+ * which only cio_comm_poll and cio_comm_wait set. Errors are 0 or a negative errno. Whoever looks
+ * at what was received checks the request first (cio_req_check).
+ *
+ * Lack of memory does not keep a request from being started: it is started later, by poll or wait.
  */
 #ifndef CIO_PORT_COMM_H
 #define CIO_PORT_COMM_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,20 +21,37 @@
 
 enum cio_req_state { CIO_REQ_IDLE, CIO_REQ_ACTIVE, CIO_REQ_DONE };
 
+struct cio_iov {
+    const void *base;
+    int64_t len;
+};
+#define CIO_COMM_IOV 4
+
+enum cio_send_mode { CIO_SEND_SYNCHRONOUS, CIO_SEND_PLAIN, CIO_RECEIVE };
+
 struct cio_req {
     enum cio_req_state state;
     int error;     /* when done: 0 or a negative errno */
     int source;    /* when a receive is done: who sent it, */
     int64_t bytes; /* and how much */
     int slot;      /* the port's own: where it keeps it */
+    /* the port's own, too: what to start as soon as there is memory for it */
+    struct {
+        struct cio_req *next;
+        struct cio_iov iov[CIO_COMM_IOV];
+        int niov, peer, tag;
+        enum cio_send_mode mode;
+    } later;
 };
 
-enum cio_send_mode { CIO_SEND_SYNCHRONOUS, CIO_SEND_PLAIN };
-
-struct cio_iov {
-    const void *base;
-    int64_t len;
-};
+/* What is wrong with a receive that is done and should have brought so many bytes: 0, or an error.
+ */
+static inline int cio_req_check(const struct cio_req *req, int64_t bytes)
+{
+    if (req->error != 0)
+        return req->error;
+    return req->bytes == bytes ? 0 : -EBADMSG;
+}
 
 /* What one reduction over all ranks yields: the least of each `min`, the sum of each `sum`. */
 struct cio_reduction {
@@ -38,8 +59,14 @@ struct cio_reduction {
     int64_t sum[CIO_REDUCE_WORDS];
 };
 
+/*
+ * `error` is 0 until messages may have been lost: the first failure of a request, of poll or of
+ * wait, for whatever reason but a message that was too long. What comes after it cannot be relied
+ * on, neither here nor on the other side.
+ */
 struct cio_comm {
     int rank, size;
+    int error;
     const struct cio_comm_ops *ops;
 };
 
@@ -60,7 +87,6 @@ struct cio_comm_ops {
  * may lie with it before that. At most CIO_COMM_IOV parts; a message may exceed 2 GiB.
  * Messages from one rank to another with the same tag arrive in the order in which they were sent.
  */
-#define CIO_COMM_IOV 4
 static inline int cio_comm_send(struct cio_comm *comm, const struct cio_iov *iov, int niov,
                                 int dest, int tag, struct cio_req *req)
 {

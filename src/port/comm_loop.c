@@ -65,6 +65,7 @@ struct cio_loop {
     int pending;
     struct reduction *reductions; /* the unfinished ones, oldest first */
     int *joined;                  /* for each rank: how many of these it has joined */
+    struct cio_loop_loss loss;
 };
 
 struct port {
@@ -124,6 +125,8 @@ static void op_start(struct op *op)
 static void op_ready(struct op *op, int error)
 {
     op->req->error = error;
+    if (error != 0 && error != -EMSGSIZE && op->port->comm.error == 0)
+        op->port->comm.error = error;
     list_add(&op->port->ready, op);
 }
 
@@ -231,11 +234,22 @@ static struct op *take_receive(struct channel *ch)
     return list_take(own);
 }
 
+/* Whether it is this one's turn to be lost. */
+static int is_lost(struct cio_loop *loop, enum cio_loop_side side)
+{
+    return loop->loss.side == side && loop->loss.at >= 0 && loop->loss.at-- == 0;
+}
+
 static void meet(struct op *send, struct op *receive)
 {
     int64_t bytes = cio_iov_bytes(send->iov, send->niov);
     int fits = bytes <= receive->size;
 
+    if (is_lost(send->port->loop, CIO_LOOP_RECEIVER)) {
+        op_ready(receive, -EIO);
+        op_ready(send, 0);
+        return;
+    }
     if (fits)
         cio_iov_gather(send->iov, send->niov, receive->buf);
     receive->req->source = send->port->comm.rank;
@@ -293,6 +307,10 @@ static int loop_send(struct cio_comm *comm, const struct cio_iov *iov, int niov,
         op->iov[i] = iov[i];
     op_start(op);
     count(port->loop, op, dest);
+    if (is_lost(port->loop, CIO_LOOP_SENDER)) {
+        op_ready(op, -EIO);
+        return 0;
+    }
     receive = take_receive(ch);
     if (receive != NULL) {
         meet(op, receive);
@@ -399,6 +417,10 @@ static int loop_poll(struct cio_comm *comm)
     struct op *op = port->ready.head, *next;
     int done = 0;
 
+    if (is_lost(port->loop, CIO_LOOP_POLL) && port->comm.error == 0)
+        port->comm.error = -EIO;
+    if (port->comm.error != 0 && op == NULL)
+        return port->comm.error;
     port->ready.head = NULL;
     for (; op != NULL; op = next) {
         next = op->next;
@@ -444,6 +466,7 @@ int cio_loop_create(int size, uint64_t seed, struct cio_loop **out)
         return -ENOMEM;
     loop->size = size;
     loop->random = seed;
+    loop->loss.at = -1;
     loop->node_of = calloc((size_t)size, sizeof(*loop->node_of));
     loop->joined = calloc((size_t)size, sizeof(*loop->joined));
     loop->unmet = calloc((size_t)size, sizeof(*loop->unmet));
@@ -476,7 +499,7 @@ int cio_loop_comm(struct cio_loop *loop, int rank, struct cio_comm **out)
 
     if (port == NULL)
         return -ENOMEM;
-    port->comm = (struct cio_comm){rank, loop->size, &loop_ops};
+    port->comm = (struct cio_comm){.rank = rank, .size = loop->size, .ops = &loop_ops};
     port->loop = loop;
     *out = &port->comm;
     return 0;
@@ -485,6 +508,16 @@ int cio_loop_comm(struct cio_loop *loop, int rank, struct cio_comm **out)
 void cio_loop_set_nodes(struct cio_loop *loop, const int *node_of)
 {
     memcpy(loop->node_of, node_of, (size_t)loop->size * sizeof(*node_of));
+}
+
+void cio_loop_lose(struct cio_loop *loop, struct cio_loop_loss loss)
+{
+    loop->loss = loss;
+}
+
+int cio_loop_has_lost(const struct cio_loop *loop)
+{
+    return loop->loss.at < 0;
 }
 
 void cio_loop_get_counts(const struct cio_loop *loop, struct cio_loop_counts *counts)

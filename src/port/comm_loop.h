@@ -31,6 +31,19 @@ struct cio_loop_counts {
 void cio_loop_set_nodes(struct cio_loop *loop, const int *node_of);
 void cio_loop_get_counts(const struct cio_loop *loop, struct cio_loop_counts *counts);
 
+/*
+ * Loses something, once: the message number `at` (from 0) on its receiver's side, which is told
+ * that its receive has failed, or on its sender's, whose send has failed and whose receiver hears
+ * nothing; or lets the poll number `at` fail. has_lost: whether it has come to that.
+ */
+enum cio_loop_side { CIO_LOOP_RECEIVER, CIO_LOOP_SENDER, CIO_LOOP_POLL };
+struct cio_loop_loss {
+    enum cio_loop_side side;
+    int64_t at; /* -1: nothing */
+};
+void cio_loop_lose(struct cio_loop *loop, struct cio_loop_loss loss);
+int cio_loop_has_lost(const struct cio_loop *loop);
+
 /* Number of sends and receives that are still active: 0 once every operation has been drained. */
 int cio_loop_pending(const struct cio_loop *loop);
 

@@ -7,6 +7,9 @@
  * no communicator, needs on MPI_COMM_SELF or MPI_COMM_WORLD too) errors come back as -EIO, and a
  * truncated message as -EMSGSIZE.
  *
+ * A request for which there is no memory is put off, with all that come after it, and tried again
+ * in every poll for PATIENCE seconds.
+ *
  * Counts are int, as in MPI-3: what is longer than CHUNK is described by a datatype of several
  * blocks.
  */
@@ -19,6 +22,7 @@
 #include "port/comm_common.h"
 
 #define CHUNK ((int64_t)1 << 30)
+#define PATIENCE 30   /* seconds without memory for one message */
 #define COPY_MAX 4096 /* a message of several parts is copied together up to here */
 
 _Static_assert(sizeof(struct cio_reduction) == 2 * CIO_REDUCE_WORDS * sizeof(int64_t),
@@ -37,6 +41,8 @@ struct port {
     struct cio_req *ready; /* a reduction that was a blocking call, and is over */
     MPI_Datatype words;    /* one struct cio_reduction */
     MPI_Op join;
+    struct cio_req *later, **later_end; /* to be started when there is memory; in order, since */
+    time_t later_since;                 /* messages must not overtake each other; since when */
     int active, capacity;
     MPI_Request *requests;
     struct slot *slots;
@@ -105,7 +111,6 @@ static int reserve(struct port *port)
 
 static void activate(struct port *port, struct cio_req *req, void *copy, int receives)
 {
-    cio_req_begin(req);
     req->slot = port->active;
     port->slots[port->active++] = (struct slot){req, copy, receives};
 }
@@ -182,50 +187,109 @@ static void message_end(struct message *m)
         MPI_Type_free(&m->type);
 }
 
-static int mpi_send(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,
-                    enum cio_send_mode mode, struct cio_req *req)
+static int hand_over(struct port *port, const struct message *m, struct cio_req *req)
 {
-    struct port *port = port_of(comm);
-    struct message m;
-    int rc;
+    MPI_Request *request = &port->requests[port->active];
+    int peer = req->later.peer, tag = req->later.tag;
 
-    req->state = CIO_REQ_IDLE;
-    rc = reserve(port);
+    switch (req->later.mode) {
+    case CIO_RECEIVE:
+        peer = peer == CIO_ANY_SOURCE ? MPI_ANY_SOURCE : peer;
+        return error_of(MPI_Irecv(m->base, m->count, m->type, peer, tag, port->mpi, request));
+    case CIO_SEND_PLAIN:
+        return error_of(MPI_Isend(m->base, m->count, m->type, peer, tag, port->mpi, request));
+    default:
+        return error_of(MPI_Issend(m->base, m->count, m->type, peer, tag, port->mpi, request));
+    }
+}
+
+/* -ENOMEM: nothing has happened, and it can be tried again. */
+static int start(struct port *port, struct cio_req *req)
+{
+    struct message m;
+    int rc = reserve(port);
+
     if (rc == 0)
-        rc = message_begin(&m, iov, niov);
+        rc = message_begin(&m, req->later.iov, req->later.niov);
     if (rc < 0)
         return rc;
-    rc = error_of((mode == CIO_SEND_PLAIN ? MPI_Isend : MPI_Issend)(
-        m.base, m.count, m.type, dest, tag, port->mpi, &port->requests[port->active]));
+    rc = hand_over(port, &m, req);
     message_end(&m);
     if (rc == 0)
-        activate(port, req, m.copy, 0);
+        activate(port, req, m.copy, req->later.mode == CIO_RECEIVE);
     else
         free(m.copy);
     return rc;
 }
 
+static int fail(struct port *port, int rc)
+{
+    if (port->comm.error == 0)
+        port->comm.error = rc;
+    return rc;
+}
+
+static void put_off(struct port *port, struct cio_req *req)
+{
+    if (port->later == NULL) {
+        port->later_end = &port->later;
+        port->later_since = time(NULL);
+    }
+    *port->later_end = req;
+    port->later_end = &req->later.next;
+}
+
+/* Starts what was put off, as far as there is memory by now; not for ever. */
+static void start_later(struct port *port)
+{
+    while (port->later != NULL && port->comm.error == 0) {
+        struct cio_req *req = port->later;
+        int rc = start(port, req);
+
+        if (rc == -ENOMEM && time(NULL) - port->later_since < PATIENCE)
+            return;
+        if (rc < 0)
+            fail(port, rc);
+        port->later = req->later.next;
+        port->later_since = time(NULL);
+    }
+}
+
+static int begin(struct cio_comm *comm, const struct cio_iov *iov, int niov, int peer, int tag,
+                 enum cio_send_mode mode, struct cio_req *req)
+{
+    struct port *port = port_of(comm);
+    int rc;
+
+    *req = (struct cio_req){.state = CIO_REQ_ACTIVE, .slot = -1};
+    req->later.niov = niov;
+    req->later.peer = peer;
+    req->later.tag = tag;
+    req->later.mode = mode;
+    for (int i = 0; i < niov; i++)
+        req->later.iov[i] = iov[i];
+    rc = port->later == NULL ? start(port, req) : -ENOMEM;
+    if (rc == -ENOMEM) {
+        put_off(port, req);
+        return 0;
+    }
+    if (rc < 0)
+        req->state = CIO_REQ_IDLE;
+    return rc < 0 ? fail(port, rc) : 0;
+}
+
+static int mpi_send(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,
+                    enum cio_send_mode mode, struct cio_req *req)
+{
+    return begin(comm, iov, niov, dest, tag, mode, req);
+}
+
 static int mpi_recv(struct cio_comm *comm, void *buf, int64_t size, int source, int tag,
                     struct cio_req *req)
 {
-    struct port *port = port_of(comm);
     struct cio_iov part = {buf, size};
-    struct message m;
-    int rc;
 
-    req->state = CIO_REQ_IDLE;
-    rc = reserve(port);
-    if (rc == 0)
-        rc = message_begin(&m, &part, 1);
-    if (rc < 0)
-        return rc;
-    rc = error_of(MPI_Irecv(m.base, m.count, m.type,
-                            source == CIO_ANY_SOURCE ? MPI_ANY_SOURCE : source, tag, port->mpi,
-                            &port->requests[port->active]));
-    message_end(&m);
-    if (rc == 0)
-        activate(port, req, NULL, 1);
-    return rc;
+    return begin(comm, &part, 1, source, tag, CIO_RECEIVE, req);
 }
 
 static void join_words(void *in, void *inout, int *n, MPI_Datatype *type)
@@ -264,8 +328,10 @@ static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
         return rc;
     rc = error_of(MPI_Iallreduce(in, out, 1, port->words, port->join, port->mpi,
                                  &port->requests[port->active]));
-    if (rc == 0)
+    if (rc == 0) {
+        cio_req_begin(req);
         activate(port, req, NULL, 0);
+    }
     return rc;
 }
 
@@ -282,9 +348,12 @@ static int64_t bytes_of(const MPI_Status *status)
     return elements;
 }
 
-static void complete(struct slot *slot, const MPI_Status *status, int error)
+static void complete(struct port *port, struct slot *slot, const MPI_Status *status, int error)
 {
     struct cio_req *req = slot->req;
+
+    if (error != 0 && error != -EMSGSIZE)
+        fail(port, error);
 
     free(slot->copy);
     req->error = error;
@@ -326,8 +395,9 @@ static int tell_ready(struct port *port)
 static int make_progress(struct port *port)
 {
     int flag;
+    int rc = error_of(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, port->mpi, &flag, MPI_STATUS_IGNORE));
 
-    return error_of(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, port->mpi, &flag, MPI_STATUS_IGNORE));
+    return rc < 0 ? fail(port, rc) : 0;
 }
 
 static int mpi_poll(struct cio_comm *comm)
@@ -337,15 +407,18 @@ static int mpi_poll(struct cio_comm *comm)
 
     if (port->ready != NULL)
         return tell_ready(port);
+    start_later(port);
+    if (port->comm.error != 0)
+        return port->comm.error;
     if (port->active == 0)
         return make_progress(port);
     rc = MPI_Testsome(port->active, port->requests, &done, port->indices, port->statuses);
     if (rc != MPI_SUCCESS && class_of(rc) != MPI_ERR_IN_STATUS)
-        return error_of(rc);
+        return fail(port, error_of(rc));
     for (int i = 0; i < done; i++) {
         const MPI_Status *status = &port->statuses[i];
 
-        complete(&port->slots[port->indices[i]], status,
+        complete(port, &port->slots[port->indices[i]], status,
                  rc == MPI_SUCCESS ? 0 : error_of(status->MPI_ERROR));
     }
     if (done > 0)
@@ -364,7 +437,7 @@ static int wait_any(struct port *port)
     struct timespec pause = {0, 100000};
     int done = 0;
 
-    for (int i = 0; done == 0 && port->active > 0; i++) {
+    for (int i = 0; done == 0 && (port->active > 0 || port->later != NULL); i++) {
         if (i >= busy) {
             nanosleep(&pause, NULL);
             if (pause.tv_nsec < 400000)
@@ -379,10 +452,16 @@ static int wait_any(struct port *port)
 static int wait_one(struct port *port, struct cio_req *req)
 {
     MPI_Status status;
-    int slot = req->slot;
-    int rc = error_of(MPI_Wait(&port->requests[slot], &status));
+    int slot, rc;
 
-    complete(&port->slots[slot], &status, rc);
+    while (req->slot < 0 && port->comm.error == 0)
+        wait_any(port);
+    if (port->comm.error != 0 || req->state == CIO_REQ_DONE)
+        return 0;
+    slot = req->slot;
+    rc = error_of(MPI_Wait(&port->requests[slot], &status));
+
+    complete(port, &port->slots[slot], &status, rc);
     compact(port);
     return 1;
 }
@@ -396,10 +475,19 @@ static int mpi_wait(struct cio_comm *comm, struct cio_req *const *req, int n)
         return tell_ready(port);
     if (n == 0)
         return wait_any(port);
-    for (int i = 0; i < n; i++)
+    start_later(port);
+    for (int i = 0; i < n && port->comm.error == 0; i++)
         if (req[i]->state == CIO_REQ_ACTIVE)
             done += wait_one(port, req[i]);
-    return done;
+    return port->comm.error != 0 ? port->comm.error : done;
+}
+
+static void free_arrays(struct port *port)
+{
+    free(port->statuses);
+    free(port->indices);
+    free(port->slots);
+    free(port->requests);
 }
 
 static void mpi_destroy(struct cio_comm *comm)
@@ -408,10 +496,7 @@ static void mpi_destroy(struct cio_comm *comm)
 
     MPI_Op_free(&port->join);
     MPI_Type_free(&port->words);
-    free(port->statuses);
-    free(port->indices);
-    free(port->slots);
-    free(port->requests);
+    free_arrays(port);
     free(port);
 }
 
@@ -450,8 +535,11 @@ int cio_comm_mpi_create(MPI_Comm comm, unsigned mode, struct cio_comm **out)
     port->mode = mode;
     MPI_Comm_rank(comm, &port->comm.rank);
     MPI_Comm_size(comm, &port->comm.size);
-    rc = make_reduction(port);
+    rc = reserve(port);
+    if (rc == 0)
+        rc = make_reduction(port);
     if (rc < 0) {
+        free_arrays(port);
         free(port);
         return rc;
     }

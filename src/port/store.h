@@ -35,6 +35,7 @@ struct cio_piece {
  */
 struct cio_batch {
     int write; /* else read */
+    int locked; /* each transfer is made under the lock of its range */
     const struct cio_piece *piece;
     int n;
     int error;

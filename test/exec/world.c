@@ -105,6 +105,7 @@ static struct cio_op *start(struct world *w, int r, struct cio_store *store)
 {
     struct cio_env env = {.comm = w->comm[r],
                           .nodemem = cio_nodemem_loop_port(w->memory),
+                          .own = w->own,
                           .alloc = w->alloc,
                           .store = store,
                           .team = w->team[r],
@@ -116,9 +117,9 @@ static struct cio_op *start(struct world *w, int r, struct cio_store *store)
 
 static int is_done(struct world *w, int r, struct cio_op *op, int *moved)
 {
-    int done;
+    int polled = cio_comm_poll(w->comm[r]), done;
 
-    *moved += cio_comm_poll(w->comm[r]);
+    *moved += polled > 0 ? polled : 0;
     done = cio_op_progress(op);
     if (done || !cio_op_is_released(op))
         return done;
@@ -139,6 +140,14 @@ static int turn(struct world *w, struct cio_op **op, int *moved)
     return done;
 }
 
+static int any_broken(const struct world *w, struct cio_op **op)
+{
+    for (int r = 0; r < w->size; r++)
+        if (cio_op_is_broken(op[r]) || w->comm[r]->error != 0)
+            return 1;
+    return 0;
+}
+
 /* Those that have returned finish, in another order: nobody else does anything. -1: they hang. */
 static int finish_released(struct world *w, struct cio_op **op)
 {
@@ -146,7 +155,7 @@ static int finish_released(struct world *w, struct cio_op **op)
         int idle = 0;
 
         while (w->released[r] && !cio_op_progress(op[r]))
-            if (cio_comm_poll(w->comm[r]) == 0 && ++idle > 100)
+            if (cio_comm_poll(w->comm[r]) <= 0 && ++idle > 100)
                 return -1;
     }
     return 0;
@@ -169,7 +178,7 @@ int world_run(struct world *w)
         w->released[r] = 0;
         op[r] = start(w, r, store);
     }
-    while (done < w->size && idle < patience) {
+    while (done < w->size && idle < patience && !any_broken(w, op)) {
         int moved = 0;
 
         done = turn(w, op, &moved);
@@ -177,9 +186,11 @@ int world_run(struct world *w)
         if (w->threads && idle > 1)
             usleep(100);
     }
-    if (done < w->size || finish_released(w, op) != 0) {
+    if (any_broken(w, op) || done < w->size || finish_released(w, op) != 0) {
+        int broken = any_broken(w, op);
+
         free(op);
-        return -1; /* what still runs cannot be freed: the caller gives up */
+        return broken ? -2 : -1; /* what still runs cannot be freed: the caller gives up */
     }
     for (int r = 0; r < w->size; r++) {
         w->moved[r] = cio_op_moved(op[r]);

@@ -17,6 +17,7 @@ struct world {
     uint64_t slow;           /* not 0: its batches are under way for a while, with this seed */
     int threads;             /* the store has threads: while nothing moves, they are waited for */
     struct cio_alloc alloc;
+    struct cio_node_memory own; /* boards of one rank; none: what is usual */
     struct cio_settings settings;
     int naggr;
     int *aggr;
@@ -42,7 +43,8 @@ void world_destroy(struct world *w);
 /*
  * Runs one operation with every rank's request, ranks taking turns. One that is released gets no
  * turn, and does not even look after its messages, before all are that are not. 0 if all finished
- * and every message was drained; -1 if nothing moved any more (a hang).
+ * and every message was drained; -1 if nothing moved any more (a hang); -2 if an operation broke
+ * off, because of lost messages. After either nothing can be freed.
  */
 int world_run(struct world *w);
 
