@@ -105,7 +105,8 @@ tamio_port_sources =                  \
 ## what needs MPI
 tamio_mpi_sources =                   \
     %D%/port/comm_mpi.c               \
-    %D%/port/comm_mpi.h
+    %D%/port/comm_mpi.h               \
+    %D%/port/names_mpi.h
 
 ## stand-ins for tests and simulation, which never go into ROMIO
 tamio_fake_sources =                  \

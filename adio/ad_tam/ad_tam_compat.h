@@ -8,11 +8,15 @@
 
 #include "adio.h"
 
-/* ROMIO calls the profiling names of MPI; its own list (mpipr.h) lacks these. */
+/* ROMIO calls the profiling names of MPI; its own list (mpipr.h) lacks these in some series. */
 #undef MPIX_Grequest_start
 #define MPIX_Grequest_start PMPIX_Grequest_start
+#undef MPI_Comm_get_attr
+#define MPI_Comm_get_attr PMPI_Comm_get_attr
 #undef MPI_Get_elements_x
 #define MPI_Get_elements_x PMPI_Get_elements_x
+#undef MPI_Type_dup
+#define MPI_Type_dup PMPI_Type_dup
 
 #if ADIO_TAM_SERIES < 401
 

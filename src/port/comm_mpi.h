@@ -2,9 +2,8 @@
 #ifndef CIO_PORT_COMM_MPI_H
 #define CIO_PORT_COMM_MPI_H
 
-#include <mpi.h>
-
 #include "port/comm.h"
+#include "port/names_mpi.h"
 
 enum cio_mpi_mode {
     CIO_MPI_BLOCKING = 1, /* a reduction may be a blocking call: it then sleeps while it waits */

@@ -106,6 +106,12 @@ cb_early_return enable' threads "$scratch/files/file" size
     test_case driver.threads.nonblocking launch ours 4 'romio_tam enable' threads "$scratch/files/file" nonblocking
     test_case driver.nonblocking_order.volume launch ours 9 'romio_tam enable' nonblocking_order "$scratch/files/file" volume 16
     test_case driver.nonblocking_order.atomic launch ours 4 'romio_tam enable' nonblocking_order "$scratch/files/file" atomic
+    for when in shm p2p; do
+        test_case "driver.profiling.$when" launch ours 4 "romio_tam enable
+romio_tam_aggrs_per_node 2
+romio_tam_transport $when
+romio_tam_stats $scratch/stats" profiling "$scratch/files/file"
+    done
     test_case driver.file_after_file launch ours 8 'romio_tam enable
 romio_tam_aggrs_per_node 2' file_after_file "$scratch/files/file"
     test_case driver.two_files launch ours 4 'cb_buffer_size 65536' two_files "$scratch/files/file"
