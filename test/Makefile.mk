@@ -58,6 +58,7 @@ TESTS +=                              \
     test/exec/test_merge_through      \
     test/exec/test_malformed          \
     test/exec/test_random             \
+    test/exec/test_reduce             \
     test/exec/test_rounds             \
     test/exec/test_schedule           \
     test/exec/test_stats              \

@@ -176,12 +176,10 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
 
     choose_settings(fd, &set);
     if (segment == NULL) {
-        mode |= CIO_MPI_BLOCKING;
         env.others.progress = progress_others;
     } else {
         ADIOI_TAM_Segment_name(layer, segment);
         set.tam = CIO_ENABLE;
-        set.once = 1;
         set.polled = 1;
         set.early = 0;
     }

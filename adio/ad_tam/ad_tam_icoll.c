@@ -2,9 +2,8 @@
  * ad_tam: nonblocking collectives. The engine's operation is handed to a generalized request whose
  * poll function makes it progress in MPI_Test and MPI_Wait.
  *
- * Several of them may be under way, and ranks wait for them in any order. So all that is collective
- * on the file's communicator is the one reduction that is started in the call itself, where the
- * order is the same on all ranks; and since MPI_Wait polls only the request that it waits for, every
+ * Several of them may be under way, and ranks wait for them in any order. Each has tags of its own,
+ * which all ranks draw in the call itself, where the order is the same on all of them; and since MPI_Wait polls only the request that it waits for, every
  * poll makes all operations of this process progress. That list is the one thing here that is not
  * kept with a file. MPI calls poll functions of several threads at once: one of them does it for all.
  *

@@ -33,17 +33,26 @@ struct cio_member {
 struct cio_leader;
 struct cio_aggr;
 
-/* The reduction (reduce.c). */
+/* Words of one rank, or of some, on their way to another. */
+struct cio_parcel {
+    struct cio_reduction words;
+    struct cio_req req;
+};
+
+/* The reduction (reduce.c); the word of it that its steps look at. */
+enum { CIO_MIN_ERROR };
 struct cio_reduce {
     enum {
-        CIO_REDUCE_PORT,   /* the port does it */
-        CIO_REDUCE_WORD,   /* a member waits for its leader */
-        CIO_REDUCE_GATHER, /* a leader, for members and children, */
-        CIO_REDUCE_PARENT, /* for its parent, */
-        CIO_REDUCE_SPREAD  /* and for its messages to the children */
+        CIO_REDUCE_WORD,   /* a member waits for its leader's note */
+        CIO_REDUCE_GATHER, /* a leader, for members and children */
+        CIO_REDUCE_PARENT, /* for what comes from above, */
+        CIO_REDUCE_SPREAD  /* and for its messages to members and children */
     } step;
-    struct cio_reduction words[CIO_TEAM_CHILDREN];
-    struct cio_req req[CIO_TEAM_CHILDREN];
+    int sources;                /* ranks whose words come by message, */
+    int turn;                   /* and up to which they have been dealt with */
+    struct cio_parcel *parcels; /* one for each; NULL: they go through `own`, one by one */
+    struct cio_parcel own;      /* what comes from above */
+    struct cio_req up;
 };
 
 struct cio_op {
@@ -188,9 +197,10 @@ void cio_board_tell_through(struct cio_op *op, const char *through, const struct
 int cio_board_hear_through(struct cio_op *op, struct cio_ctl *ctl);
 
 /* Starts to reduce op->mine of all ranks to op->all; 1 when that is done; what it waits for. */
-int cio_reduce_start(struct cio_op *op);
+void cio_reduce_start(struct cio_op *op);
 int cio_reduce_progress(struct cio_op *op);
 void cio_reduce_needs(struct cio_op *op, struct cio_needs *needs);
+void cio_reduce_finish(struct cio_op *op);
 
 /*
  * Member. begin makes it describe its first window on `board`, in the given area; handle obeys one

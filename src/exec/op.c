@@ -40,7 +40,7 @@
 #define SLOW_NAP 40000 /* but no more than this */
 
 /* The words of the reduction. */
-enum { MIN_LO, MIN_MINUS_HI, MIN_ERROR, MIN_MINUS_PACE, MIN_MINUS_CHARGE, MIN_END };
+enum { MIN_ERROR = CIO_MIN_ERROR, MIN_LO, MIN_MINUS_HI, MIN_MINUS_PACE, MIN_MINUS_CHARGE, MIN_END };
 enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES, SUM_OUTSTANDING };
 
 double cio_now(void)
@@ -259,11 +259,7 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     if (rc != 0)
         cio_op_fail(op, rc);
     describe_range(op);
-    rc = cio_reduce_start(op);
-    if (rc != 0) {
-        cio_op_fail(op, rc);
-        op->phase = CIO_OP_DONE;
-    }
+    cio_reduce_start(op);
     return op;
 }
 
@@ -307,7 +303,7 @@ static int plan_rounds(struct cio_op *op)
     if (!op->req.write)
         op->rounds.skip =
             (spec.naggr + op->env.team->nodes->nnodes - 1) / op->env.team->nodes->nnodes;
-    if (op->rounds.units <= CIO_MAX_UNITS && (!op->set.once || op->rounds.slice <= CIO_SMALL_SLICE))
+    if (op->rounds.units <= CIO_MAX_UNITS)
         return 0;
     op->stats.declined = 1;
     op->stats.why = "the file range is too wide";
@@ -371,11 +367,7 @@ static void agree(struct cio_op *op)
 {
     op->phase = CIO_OP_AGREE;
     op->mine.min[MIN_ERROR] = reserve(op);
-    int rc = cio_reduce_start(op);
-    if (rc != 0) {
-        cio_op_fail(op, rc);
-        op->phase = CIO_OP_DONE;
-    }
+    cio_reduce_start(op);
 }
 
 /* All ranks come to the same decision from the same numbers. */
@@ -658,6 +650,7 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
 
     note_pace(op);
     cio_schedule_finish(op);
+    cio_reduce_finish(op);
 
     cio_member_finish(op);
     cio_leader_finish(op);

@@ -108,7 +108,6 @@ struct cio_settings {
     int crowded;           /* ranks share cores: whoever waits sleeps at once */
     int polled;            /* nonblocking: it may be left alone between two steps, however long */
     int outstanding;       /* other operations of this process on the file are under way */
-    int once;              /* agree once only, at the start: a second time is out of order */
     int tag;               /* CIO_OP_TAGS tags from here on are this operation's */
 };
 #define CIO_OP_TAGS 16

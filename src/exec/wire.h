@@ -10,7 +10,8 @@
  *   aggr. -> leader    CIO_TAG_REPLY    data (read), or 8 bytes where it has been put on the board;
  *                                       nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
- *   leader -> leader   CIO_TAG_REDUCE   words of a reduction, up the tree; CIO_TAG_REDUCED: down
+ *   leader -> leader   CIO_TAG_REDUCE   words of the reduction, up the tree; CIO_TAG_REDUCED: down.
+ *                                       Without shared memory also between member and leader
  *
  * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
  *
@@ -42,6 +43,13 @@ enum cio_tag {
     CIO_TAG_PLAN,
     CIO_TAG_ANSWER,
     CIO_TAG_ORDER
+};
+
+/* Words of a reduction: the least of each `min` that any rank has, the sum of each `sum`. */
+#define CIO_REDUCE_WORDS 16
+struct cio_reduction {
+    int64_t min[CIO_REDUCE_WORDS];
+    int64_t sum[CIO_REDUCE_WORDS];
 };
 
 /* How far a member has described its pieces: all of the units before t, and t up to a file offset.

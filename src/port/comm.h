@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #define CIO_ANY_SOURCE (-1)
-#define CIO_REDUCE_WORDS 16
 
 enum cio_req_state { CIO_REQ_IDLE, CIO_REQ_ACTIVE, CIO_REQ_DONE };
 
@@ -53,12 +52,6 @@ static inline int cio_req_check(const struct cio_req *req, int64_t bytes)
     return req->bytes == bytes ? 0 : -EBADMSG;
 }
 
-/* What one reduction over all ranks yields: the least of each `min`, the sum of each `sum`. */
-struct cio_reduction {
-    int64_t min[CIO_REDUCE_WORDS];
-    int64_t sum[CIO_REDUCE_WORDS];
-};
-
 /*
  * `error` is 0 until messages may have been lost: the first failure of a request, of poll or of
  * wait, for whatever reason but a message that was too long. What comes after it cannot be relied
@@ -75,8 +68,6 @@ struct cio_comm_ops {
                 enum cio_send_mode mode, struct cio_req *req);
     int (*recv)(struct cio_comm *comm, void *buf, int64_t size, int source, int tag,
                 struct cio_req *req);
-    int (*reduce)(struct cio_comm *comm, const struct cio_reduction *in, struct cio_reduction *out,
-                  struct cio_req *req);
     int (*poll)(struct cio_comm *comm);
     int (*wait)(struct cio_comm *comm, struct cio_req *const *req, int n);
     void (*destroy)(struct cio_comm *comm);
@@ -108,13 +99,6 @@ static inline int cio_comm_recv(struct cio_comm *comm, void *buf, int64_t size, 
                                 struct cio_req *req)
 {
     return comm->ops->recv(comm, buf, size, source, tag, req);
-}
-
-/* Starts a reduction over all ranks; all of them start theirs in the same order. */
-static inline int cio_comm_reduce(struct cio_comm *comm, const struct cio_reduction *in,
-                                  struct cio_reduction *out, struct cio_req *req)
-{
-    return comm->ops->reduce(comm, in, out, req);
 }
 
 /*

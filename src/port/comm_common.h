@@ -28,15 +28,6 @@ static inline void cio_iov_gather(const struct cio_iov *iov, int niov, void *out
     }
 }
 
-static inline void cio_reduction_join(struct cio_reduction *into, const struct cio_reduction *from)
-{
-    for (int i = 0; i < CIO_REDUCE_WORDS; i++) {
-        if (from->min[i] < into->min[i])
-            into->min[i] = from->min[i];
-        into->sum[i] += from->sum[i];
-    }
-}
-
 static inline void cio_req_begin(struct cio_req *req)
 {
     *req = (struct cio_req){.state = CIO_REQ_ACTIVE};

@@ -30,8 +30,6 @@ struct op {
     int niov;
     void *buf;
     int64_t size;
-    struct cio_reduction *out;
-    int message; /* a send or a receive */
 };
 
 struct list {
@@ -48,13 +46,6 @@ struct channel {
     int nwaiting, capacity;
 };
 
-struct reduction {
-    struct reduction *next;
-    int joined;
-    struct cio_reduction value;
-    struct list members;
-};
-
 struct cio_loop {
     int size;
     uint64_t random, started;
@@ -63,8 +54,6 @@ struct cio_loop {
     int64_t *unmet; /* per rank: bytes sent to it that have met no receive */
     struct cio_loop_counts counts;
     int pending;
-    struct reduction *reductions; /* the unfinished ones, oldest first */
-    int *joined;                  /* for each rank: how many of these it has joined */
     struct cio_loop_loss loss;
 };
 
@@ -119,7 +108,7 @@ static void op_start(struct op *op)
 {
     cio_req_begin(op->req);
     op->port->active++;
-    op->port->loop->pending += op->message;
+    op->port->loop->pending++;
 }
 
 static void op_ready(struct op *op, int error)
@@ -133,7 +122,7 @@ static void op_ready(struct op *op, int error)
 static void op_complete(struct op *op)
 {
     op->port->active--;
-    op->port->loop->pending -= op->message;
+    op->port->loop->pending--;
     op->req->state = CIO_REQ_DONE;
     free(op);
 }
@@ -301,7 +290,6 @@ static int loop_send(struct cio_comm *comm, const struct cio_iov *iov, int niov,
     op = op_create(port, req);
     if (op == NULL)
         return -ENOMEM;
-    op->message = 1;
     op->niov = niov;
     for (int i = 0; i < niov; i++)
         op->iov[i] = iov[i];
@@ -338,7 +326,6 @@ static int loop_recv(struct cio_comm *comm, void *buf, int64_t size, int source,
     op = op_create(port, req);
     if (op == NULL)
         return -ENOMEM;
-    op->message = 1;
     op->buf = buf;
     op->size = size;
     op->number = port->loop->started++;
@@ -350,64 +337,6 @@ static int loop_recv(struct cio_comm *comm, void *buf, int64_t size, int source,
     } else {
         list_add(&ch->receives, op);
     }
-    return 0;
-}
-
-/* The unfinished reduction that comes next for a rank; made, if it is the first to join. */
-static struct reduction *next_reduction(struct cio_loop *loop, int rank)
-{
-    struct reduction **at = &loop->reductions;
-
-    for (int i = 0; i < loop->joined[rank]; i++)
-        at = &(*at)->next;
-    if (*at == NULL)
-        *at = calloc(1, sizeof(**at));
-    return *at;
-}
-
-/* Everybody has joined the oldest, which thereby is the one that can finish. */
-static void finish_reduction(struct cio_loop *loop)
-{
-    struct reduction *r = loop->reductions;
-
-    while (r->members.head != NULL) {
-        struct op *op = list_take(&r->members);
-
-        *op->out = r->value;
-        op_ready(op, 0);
-    }
-    for (int i = 0; i < loop->size; i++)
-        loop->joined[i]--;
-    loop->reductions = r->next;
-    free(r);
-}
-
-static int loop_reduce(struct cio_comm *comm, const struct cio_reduction *in,
-                       struct cio_reduction *out, struct cio_req *req)
-{
-    struct port *port = port_of(comm);
-    struct cio_loop *loop = port->loop;
-    struct op *op = op_create(port, req);
-    struct reduction *r;
-
-    req->state = CIO_REQ_IDLE;
-    if (op == NULL)
-        return -ENOMEM;
-    r = next_reduction(loop, comm->rank);
-    if (r == NULL) {
-        free(op);
-        return -ENOMEM;
-    }
-    op->out = out;
-    op_start(op);
-    list_add(&r->members, op);
-    loop->joined[comm->rank]++;
-    if (r->joined++ == 0)
-        r->value = *in;
-    else
-        cio_reduction_join(&r->value, in);
-    if (r->joined == loop->size)
-        finish_reduction(loop);
     return 0;
 }
 
@@ -452,7 +381,6 @@ static int loop_wait(struct cio_comm *comm, struct cio_req *const *req, int n)
 static const struct cio_comm_ops loop_ops = {
     .send = loop_send,
     .recv = loop_recv,
-    .reduce = loop_reduce,
     .poll = loop_poll,
     .wait = loop_wait,
     .destroy = loop_comm_destroy,
@@ -468,12 +396,9 @@ int cio_loop_create(int size, uint64_t seed, struct cio_loop **out)
     loop->random = seed;
     loop->loss.at = -1;
     loop->node_of = calloc((size_t)size, sizeof(*loop->node_of));
-    loop->joined = calloc((size_t)size, sizeof(*loop->joined));
     loop->unmet = calloc((size_t)size, sizeof(*loop->unmet));
-    if (loop->node_of == NULL || loop->joined == NULL || loop->unmet == NULL ||
-        cio_map_init(&loop->channels) < 0) {
+    if (loop->node_of == NULL || loop->unmet == NULL || cio_map_init(&loop->channels) < 0) {
         free(loop->unmet);
-        free(loop->joined);
         free(loop->node_of);
         free(loop);
         return -ENOMEM;
@@ -488,7 +413,6 @@ void cio_loop_destroy(struct cio_loop *loop)
         return;
     cio_map_fini(&loop->channels, channel_destroy);
     free(loop->unmet);
-    free(loop->joined);
     free(loop->node_of);
     free(loop);
 }

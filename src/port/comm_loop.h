@@ -22,7 +22,7 @@ int cio_loop_comm(struct cio_loop *loop, int rank, struct cio_comm **out);
 
 /*
  * Counts since creation: messages and bytes between ranks for which node[] differs, and in all.
- * Until cio_loop_set_nodes copies a node[] in, all ranks are on one node. Reductions do not count.
+ * Until cio_loop_set_nodes copies a node[] in, all ranks are on one node.
  */
 struct cio_loop_counts {
     int64_t messages, bytes, inter_messages, inter_bytes;

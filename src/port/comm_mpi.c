@@ -25,9 +25,6 @@
 #define PATIENCE 30   /* seconds without memory for one message */
 #define COPY_MAX 4096 /* a message of several parts is copied together up to here */
 
-_Static_assert(sizeof(struct cio_reduction) == 2 * CIO_REDUCE_WORDS * sizeof(int64_t),
-               "a reduction must be nothing but its words");
-
 struct slot {
     struct cio_req *req;
     void *copy; /* of a short message of several parts, or NULL */
@@ -37,10 +34,7 @@ struct slot {
 struct port {
     struct cio_comm comm;
     MPI_Comm mpi;
-    unsigned mode;         /* enum cio_mpi_mode */
-    struct cio_req *ready; /* a reduction that was a blocking call, and is over */
-    MPI_Datatype words;    /* one struct cio_reduction */
-    MPI_Op join;
+    unsigned mode; /* enum cio_mpi_mode */
     struct cio_req *later, **later_end; /* to be started when there is memory; in order, since */
     time_t later_since;                 /* messages must not overtake each other; since when */
     int active, capacity;
@@ -292,49 +286,6 @@ static int mpi_recv(struct cio_comm *comm, void *buf, int64_t size, int source, 
     return begin(comm, &part, 1, source, tag, CIO_RECEIVE, req);
 }
 
-static void join_words(void *in, void *inout, int *n, MPI_Datatype *type)
-{
-    (void)type;
-    for (int i = 0; i < *n; i++)
-        cio_reduction_join((struct cio_reduction *)inout + i, (struct cio_reduction *)in + i);
-}
-
-/* Two trees: fewer messages than MPI_Allreduce, which sends some from every rank in every step. */
-static int blocking_reduce(struct port *port, const struct cio_reduction *in,
-                           struct cio_reduction *out)
-{
-    int rc = error_of(MPI_Reduce(in, out, 1, port->words, port->join, 0, port->mpi));
-
-    return rc == 0 ? error_of(MPI_Bcast(out, 1, port->words, 0, port->mpi)) : rc;
-}
-
-static int mpi_reduce(struct cio_comm *comm, const struct cio_reduction *in,
-                      struct cio_reduction *out, struct cio_req *req)
-{
-    struct port *port = port_of(comm);
-    int rc;
-
-    req->state = CIO_REQ_IDLE;
-    if (port->mode & CIO_MPI_BLOCKING) {
-        rc = blocking_reduce(port, in, out);
-        if (rc == 0) {
-            cio_req_begin(req);
-            port->ready = req;
-        }
-        return rc;
-    }
-    rc = reserve(port);
-    if (rc < 0)
-        return rc;
-    rc = error_of(MPI_Iallreduce(in, out, 1, port->words, port->join, port->mpi,
-                                 &port->requests[port->active]));
-    if (rc == 0) {
-        cio_req_begin(req);
-        activate(port, req, NULL, 0);
-    }
-    return rc;
-}
-
 /* MPI_Get_elements_x only where it must be: SMPI, for one, does not have it. */
 static int64_t bytes_of(const MPI_Status *status)
 {
@@ -381,16 +332,6 @@ static void compact(struct port *port)
     }
 }
 
-/* A reduction that was a blocking call: told in the next poll. */
-static int tell_ready(struct port *port)
-{
-    if (port->ready == NULL)
-        return 0;
-    port->ready->state = CIO_REQ_DONE;
-    port->ready = NULL;
-    return 1;
-}
-
 /* Nothing of mine is under way, but MPI may have something to do for others. */
 static int make_progress(struct port *port)
 {
@@ -405,8 +346,6 @@ static int mpi_poll(struct cio_comm *comm)
     struct port *port = port_of(comm);
     int done = 0, rc;
 
-    if (port->ready != NULL)
-        return tell_ready(port);
     start_later(port);
     if (port->comm.error != 0)
         return port->comm.error;
@@ -471,8 +410,6 @@ static int mpi_wait(struct cio_comm *comm, struct cio_req *const *req, int n)
     struct port *port = port_of(comm);
     int done = 0;
 
-    if (port->ready != NULL)
-        return tell_ready(port);
     if (n == 0)
         return wait_any(port);
     start_later(port);
@@ -494,8 +431,6 @@ static void mpi_destroy(struct cio_comm *comm)
 {
     struct port *port = port_of(comm);
 
-    MPI_Op_free(&port->join);
-    MPI_Type_free(&port->words);
     free_arrays(port);
     free(port);
 }
@@ -503,30 +438,14 @@ static void mpi_destroy(struct cio_comm *comm)
 static const struct cio_comm_ops mpi_ops = {
     .send = mpi_send,
     .recv = mpi_recv,
-    .reduce = mpi_reduce,
     .poll = mpi_poll,
     .wait = mpi_wait,
     .destroy = mpi_destroy,
 };
 
-static int make_reduction(struct port *port)
-{
-    int rc = error_of(MPI_Type_contiguous(2 * CIO_REDUCE_WORDS, MPI_INT64_T, &port->words));
-
-    if (rc < 0)
-        return rc;
-    rc = error_of(MPI_Type_commit(&port->words));
-    if (rc == 0)
-        rc = error_of(MPI_Op_create(join_words, 1, &port->join));
-    if (rc < 0)
-        MPI_Type_free(&port->words);
-    return rc;
-}
-
 int cio_comm_mpi_create(MPI_Comm comm, unsigned mode, struct cio_comm **out)
 {
     struct port *port = calloc(1, sizeof(*port));
-    int rc;
 
     if (port == NULL)
         return -ENOMEM;
@@ -536,8 +455,6 @@ int cio_comm_mpi_create(MPI_Comm comm, unsigned mode, struct cio_comm **out)
     MPI_Comm_rank(comm, &port->comm.rank);
     MPI_Comm_size(comm, &port->comm.size);
     rc = reserve(port);
-    if (rc == 0)
-        rc = make_reduction(port);
     if (rc < 0) {
         free_arrays(port);
         free(port);

@@ -6,8 +6,7 @@
 #include "port/names_mpi.h"
 
 enum cio_mpi_mode {
-    CIO_MPI_BLOCKING = 1, /* a reduction may be a blocking call: it then sleeps while it waits */
-    CIO_MPI_CROWDED = 2   /* ranks outnumber cores: be sparing with looking */
+    CIO_MPI_CROWDED = 1 /* ranks outnumber cores: be sparing with looking */
 };
 
 /*

@@ -58,12 +58,6 @@ static int pass_recv(struct cio_comm *comm, void *buf, int64_t size, int source,
     return cio_comm_recv(((struct port *)comm)->below, buf, size, source, tag, req);
 }
 
-static int pass_reduce(struct cio_comm *comm, const struct cio_reduction *in,
-                       struct cio_reduction *out, struct cio_req *req)
-{
-    return cio_comm_reduce(((struct port *)comm)->below, in, out, req);
-}
-
 static int pass_poll(struct cio_comm *comm)
 {
     return cio_comm_poll(((struct port *)comm)->below);
@@ -82,7 +76,6 @@ static void pass_destroy(struct cio_comm *comm)
 
 static const struct cio_comm_ops spoiling_ops = {.send = spoil_send,
                                                  .recv = pass_recv,
-                                                 .reduce = pass_reduce,
                                                  .poll = pass_poll,
                                                  .wait = pass_wait,
                                                  .destroy = pass_destroy};

@@ -1,5 +1,4 @@
-/* The loop: MPI's matching rules, synchronous sends, reductions, counts, and its behaviour at
- * scale. */
+/* The loop: MPI's matching rules, synchronous sends, counts, and its behaviour at scale. */
 #include "../plan/check.h"
 
 #include <errno.h>
@@ -133,43 +132,6 @@ static void test_two_ports(void)
     CHECK(cio_comm_poll(second) == 1 && r.state == CIO_REQ_DONE && c == 'q');
     cio_comm_destroy(second);
     close_world(loop, p, 2);
-}
-
-static void test_reductions(uint64_t *rng)
-{
-    enum { ROUNDS = 5 };
-    static struct cio_reduction in[RANKS][ROUNDS], out[RANKS][ROUNDS];
-    struct cio_req req[RANKS][ROUNDS] = {0};
-    struct cio_comm *p[RANKS];
-    struct cio_loop *loop;
-    int next[RANKS] = {0};
-
-    open_world(RANKS, check_random(rng), &loop, p);
-    for (int left = RANKS * ROUNDS; left > 0;) {
-        int i = (int)check_between(rng, 0, RANKS - 1), n = next[i];
-
-        if (n == ROUNDS)
-            continue;
-        for (int w = 0; w < CIO_REDUCE_WORDS; w++) {
-            in[i][n].min[w] = 100 * n + (i + w + 3) % RANKS;
-            in[i][n].sum[w] = 1000 * n + i * w;
-        }
-        CHECK(cio_comm_reduce(p[i], &in[i][n], &out[i][n], &req[i][n]) == 0);
-        next[i]++;
-        cio_comm_poll(p[check_between(rng, 0, RANKS - 1)]);
-        if (--left == 1)
-            CHECK(req[i][ROUNDS - 1].state != CIO_REQ_DONE);
-    }
-    drain(p, RANKS);
-    for (int i = 0; i < RANKS * ROUNDS * CIO_REDUCE_WORDS; i++) {
-        int w = i % CIO_REDUCE_WORDS, n = i / CIO_REDUCE_WORDS % ROUNDS;
-        int rank = i / CIO_REDUCE_WORDS / ROUNDS;
-
-        CHECK(req[rank][n].state == CIO_REQ_DONE && req[rank][n].error == 0);
-        CHECK(out[rank][n].min[w] == 100 * n);
-        CHECK(out[rank][n].sum[w] == RANKS * (1000 * n + (RANKS - 1) / 2 * w));
-    }
-    close_world(loop, p, RANKS);
 }
 
 /* One message of the random traffic, and the receive for one. */
@@ -337,8 +299,6 @@ int main(void)
     test_refusals();
     test_mixed_receives();
     test_two_ports();
-    for (int i = 0; i < 50; i++)
-        test_reductions(&rng);
     for (int i = 0; i < 100; i++)
         test_traffic(&rng);
     test_seeds();
