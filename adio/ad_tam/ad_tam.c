@@ -90,6 +90,7 @@ static void put_layer(ADIO_File fd, int forced)
     ADIOI_TAM_Early_slots(&layer->fns);
     ADIOI_TAM_Early_init(&layer->early);
     cio_hints_init(&layer->hints);
+    layer->news = ADIOI_TAM_News_create(fd);
     fd->fns = &layer->fns;
 }
 
@@ -123,6 +124,7 @@ void ADIOI_TAM_Detach(ADIO_File fd)
     ADIOI_TAM_Release(fd);
     fd->fns = layer->below;
     pthread_mutex_destroy(&layer->early.lock);
+    ADIOI_Free(layer->news);
     ADIOI_Free(layer->fsname);
     ADIOI_Free(layer);
 }

@@ -25,11 +25,13 @@
 #include <pthread.h>
 
 /*
- * Groups and aggregators under one set of hints and one layout. Nonblocking calls may still use
- * them after these have changed, so they stay until the file is closed.
+ * Groups and aggregators under one set of hints and one layout. A file keeps the last few of them,
+ * since hints may alternate. Those that it has dropped stay as long as nonblocking calls, or the
+ * reports on them, use them.
  */
 typedef struct ADIOI_TAM_Grouping {
     struct ADIOI_TAM_Grouping *older;
+    int users;                  /* the file and such calls */
     struct cio_team *team;
     struct cio_segment segment; /* of blocking calls, of which there is one at a time */
     uint64_t digest;            /* of the hints */
@@ -42,11 +44,23 @@ typedef struct ADIOI_TAM_Grouping {
     struct cio_layout layout;   /* of the file, as it was known then */
 } ADIOI_TAM_Grouping;
 
+/* What rank 0 tells all others. */
+typedef struct {
+    uint64_t token;
+    struct cio_layout layout;
+    int64_t block;
+    int aggregators_given;
+    int same;                   /* their hints */
+    int error;
+    int flat;                   /* one rank on every node */
+    int node_of[];              /* the first time */
+} ADIOI_TAM_News;
+
 /* A collective call, for its report. */
 typedef struct ADIOI_TAM_Call {
     struct ADIOI_TAM_Call *next;        /* nonblocking: the one after it */
     const char *name;           /* "write", "iread", ... */
-    const ADIOI_TAM_Grouping *grouping; /* NULL: it never came to that */
+    ADIOI_TAM_Grouping *grouping;       /* NULL: it never came to that */
     int64_t unit;
     int over;                   /* nonblocking: its numbers are there */
     struct cio_stats stats;
@@ -85,14 +99,17 @@ typedef struct ADIOI_TAM_File {
 
     uint64_t token;             /* of this file, in names; the same on every rank */
     unsigned int segments;      /* named so far */
-    struct cio_nodes *nodes;    /* made when hints are set after open, or at a collective call */
+    ADIOI_TAM_News *news;       /* room for what rank 0 tells, so that everybody can be told */
+    int mapped;                 /* all have been told who is on which node, */
+    int flat;                   /* one on each */
+    struct cio_nodes *nodes;    /* made from that with the first groups */
     struct cio_layout layout;   /* found out at the same time; the same on every rank, */
     int64_t block;              /* as is the file system's block, in bytes; 0: unknown */
     int64_t largest;            /* bytes of all ranks in the largest blocking call so far */
     int aggregators_given;      /* as the user says, on rank 0: a number, -1: ROMIO's, 0: nothing */
     int unlocked;               /* a group lock could not be had by all: do not ask again */
 
-    ADIOI_TAM_Grouping *grouping;       /* the newest */
+    ADIOI_TAM_Grouping *grouping;       /* the one in use; then those used before it */
     unsigned int calls;         /* collective calls so far */
 
     ADIOI_TAM_Choice shown;     /* in fd->info now */
@@ -120,9 +137,12 @@ int ADIOI_TAM_Agree(ADIO_File fd);
 
 /*
  * Rank 0 tells all whether their hints are the same, how the file is striped and, the first time,
- * who is on which node.
+ * who is on which node; if it cannot find that out, `mapped` stays 0.
  */
 void ADIOI_TAM_Tell(ADIO_File fd, int *same);
+
+/* Room to be told in, from the beginning. */
+ADIOI_TAM_News *ADIOI_TAM_News_create(ADIO_File fd);
 
 /* Hints about striping and aggregators, at open, that the driver below may not have taken. */
 void ADIOI_TAM_Take_striping(ADIO_File fd, MPI_Info users_info);
@@ -152,10 +172,21 @@ int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes);
 
 /*
  * What collective calls work with: groups, shared memory, store. Collective where there are none yet
- * for the hints as they are. Without memory for them it ends the job, as ROMIO does, since other
- * ranks would wait for ever.
+ * for the hints as they are. 0, or, the same on all ranks, a negative errno: then the groups are
+ * those that there were before, and the next call may try again.
  */
-void ADIOI_TAM_Prepare(ADIO_File fd);
+int ADIOI_TAM_Prepare(ADIO_File fd);
+
+/* A further user of a grouping, and one less; the last one frees it. By any thread. */
+ADIOI_TAM_Grouping *ADIOI_TAM_Grouping_use(ADIOI_TAM_Grouping * g);
+void ADIOI_TAM_Grouping_drop(ADIOI_TAM_Grouping * g);
+
+/* Zeroed memory, or NULL; ADIOI_Malloc and its kin end the job instead. For ADIOI_Free. */
+static inline void *ADIOI_TAM_Alloc(size_t size)
+{
+    return MPL_calloc(1, size, MPL_MEM_IO);
+}
+
 /* Ranks on the fullest node. */
 int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes);
 

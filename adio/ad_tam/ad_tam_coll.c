@@ -16,12 +16,6 @@
 /* The engine's messages count the bytes of a round in 32 bits. */
 #define LARGEST_UNIT (1 << 28)
 
-/* One rank on every node: there is nothing to merge. */
-static int is_flat(const ADIOI_TAM_File * layer)
-{
-    return layer->nodes->nnodes == layer->nodes->nranks;
-}
-
 const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
@@ -42,7 +36,7 @@ const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
         return "atomic mode is on";
     if (fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return "romio_cb_pfr is on";
-    if (!nonblocking && !ADIOI_TAM_Is_asked(layer) && is_flat(layer))
+    if (!nonblocking && !ADIOI_TAM_Is_asked(layer) && layer->flat)
         return "every node has one rank";
     return NULL;
 }
@@ -198,6 +192,9 @@ int ADIOI_TAM_Error_code(ADIO_File fd, int error)
 {
     static char myname[] = "ADIOI_TAM_COLLECTIVE";
 
+    if (error == -ENOMEM)       /* ROMIO does not know it */
+        return MPIO_Err_create_code(MPI_SUCCESS, MPIR_ERR_RECOVERABLE, myname, __LINE__,
+                                    MPI_ERR_NO_MEM, "**nomem", 0);
     return error == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -error);
 }
 
@@ -348,7 +345,12 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         leave(fd, write, refusal);
         return BELOW;
     }
-    ADIOI_TAM_Prepare(fd);
+    outcome = ADIOI_TAM_Prepare(fd);
+    if (outcome != 0) {
+        *error_code = ADIOI_TAM_Error_code(fd, outcome);
+        set_count(status, datatype, 0);
+        return SERVED;
+    }
     locked = make_request(fd, buf, count, datatype, file_ptr_type, offset, write, &req);
     how = run(fd, &req, &moved, &outcome);
     unlock_group(fd, locked);

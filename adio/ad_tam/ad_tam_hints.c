@@ -154,11 +154,11 @@ int ADIOI_TAM_Agree(ADIO_File fd)
     int64_t mine[2] = { digest, -digest }, least[2] = { 0, 0 };
     int same, rank;
 
-    layer->agreed = 1;
     MPI_Comm_rank(fd->comm, &rank);
     MPI_Reduce(mine, least, 2, MPI_INT64_T, MPI_MIN, 0, fd->comm);
     same = least[0] == -least[1];
     ADIOI_TAM_Tell(fd, &same);
+    layer->agreed = layer->mapped;
     if (same)
         return 1;
     if (rank == 0)
@@ -175,6 +175,7 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int opening = !fd->hints->initialized;
     uint64_t before = opening ? 0 : cio_hints_digest(&layer->hints);
+    int rc;
 
     ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
@@ -189,5 +190,7 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         return;
     if (!ADIOI_TAM_Agree(fd) && *error_code == MPI_SUCCESS)
         MPIO_ERR_CREATE_CODE_INFO_NOT_SAME(myname, "romio_tam, cb_* or tcio_*", error_code);
-    ADIOI_TAM_Prepare(fd);
+    rc = ADIOI_TAM_Prepare(fd);
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ADIOI_TAM_Error_code(fd, rc);
 }

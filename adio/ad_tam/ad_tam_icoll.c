@@ -25,6 +25,7 @@ typedef struct pending {
     struct cio_comm *comm;
     struct cio_op *op;
     struct cio_segment segment; /* others may be under way */
+    ADIOI_TAM_Grouping *grouping;       /* the file may have dropped it meanwhile */
     struct cio_request req;
     ADIOI_TAM_Call *call;       /* for the report */
     MPI_Count moved;            /* bytes, when it is done */
@@ -182,6 +183,7 @@ static void conclude(pending * p)
     forget(p);
     cio_comm_destroy(p->comm);
     ADIOI_TAM_Segment_free(&p->segment);
+    ADIOI_TAM_Grouping_drop(p->grouping);
     if (stats.declined)
         access_alone(p);
     else
@@ -284,7 +286,7 @@ static int is_ready(ADIO_File fd)
     int size;
 
     MPI_Comm_size(fd->comm, &size);
-    return size == 1 || (ADIOI_TAM_File_of(fd)->agreed && ADIOI_TAM_File_of(fd)->nodes != NULL);
+    return size == 1 || ADIOI_TAM_File_of(fd)->agreed;
 }
 
 /* Whether it is to be reported has not been agreed on either. */
@@ -332,6 +334,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     }
     p = ADIOI_Calloc(1, sizeof(*p));
     p->fd = fd;
+    p->grouping = ADIOI_TAM_Grouping_use(ADIOI_TAM_File_of(fd)->grouping);
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);

@@ -186,7 +186,9 @@ int ADIOI_TAM_Aggregators(ADIO_File fd, const struct cio_nodes *nodes,
 {
     int n = are_romios(fd) ? fd->hints->cb_nodes : choose_number(fd, nodes->nranks, layout);
 
-    *ranks = ADIOI_Malloc(n * sizeof(int));
+    *ranks = ADIOI_TAM_Alloc(n * sizeof(int));
+    if (*ranks == NULL)
+        return -ENOMEM;
     if (are_romios(fd))
         memcpy(*ranks, fd->hints->ranklist, n * sizeof(int));
     else

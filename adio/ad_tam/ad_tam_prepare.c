@@ -21,18 +21,8 @@ static uint64_t make_token(void)
     return ((uint64_t) getpid() << 40) ^ (uint64_t) t.tv_sec << 20 ^ (uint64_t) t.tv_nsec;
 }
 
-/* What rank 0 tells all others. */
-typedef struct {
-    uint64_t token;
-    struct cio_layout layout;
-    int64_t block;
-    int aggregators_given;
-    int same;                   /* their hints */
-    int error;
-    int node_of[];              /* the first time */
-} news;
-
-static void give_up(ADIO_File fd, int rc);
+/* Groupings that a file keeps, the one in use included. */
+#define KEPT 3
 
 /* Rank 0 has the processor names from the open. */
 static int find_nodes(ADIO_File fd, int size, int *node_of)
@@ -43,10 +33,15 @@ static int find_nodes(ADIO_File fd, int size, int *node_of)
     return cio_nodes_from_names((const char *const *) names->names, size, node_of);
 }
 
-static void map_nodes(ADIO_File fd, int size, news * n)
+static void map_nodes(ADIO_File fd, int size, ADIOI_TAM_News * n)
 {
+    int last = 0;
+
     n->token = make_token();
     n->error = find_nodes(fd, size, n->node_of);
+    for (int i = 0; n->error == 0 && i < size; i++)
+        last = n->node_of[i] > last ? n->node_of[i] : last;
+    n->flat = last == size - 1;
 }
 
 int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes)
@@ -62,46 +57,53 @@ int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes)
     return rc;
 }
 
+ADIOI_TAM_News *ADIOI_TAM_News_create(ADIO_File fd)
+{
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    return ADIOI_Calloc(1, sizeof(ADIOI_TAM_News) + size * sizeof(int));
+}
+
+/* What rank 0 has found out. */
+static void write_news(ADIO_File fd, int same, ADIOI_TAM_News * n)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    memset(n, 0, sizeof(*n));
+    n->same = same;
+    n->aggregators_given = layer->aggregators_given;
+    ADIOI_TAM_Find_layout(fd, &n->layout);
+    n->block = ADIOI_TAM_Find_block(fd);
+    if (!layer->mapped)
+        map_nodes(fd, size, n);
+}
+
 void ADIOI_TAM_Tell(ADIO_File fd, int *same)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int first = layer->nodes == NULL, rank, size;
+    ADIOI_TAM_News *n = layer->news;
+    int first = !layer->mapped, rank, size;
     size_t length;
-    news *n;
 
     MPI_Comm_rank(fd->comm, &rank);
     MPI_Comm_size(fd->comm, &size);
     length = sizeof(*n) + (first ? size * sizeof(int) : 0);
-    n = ADIOI_Calloc(1, length);
-    n->same = *same;
-    n->aggregators_given = layer->aggregators_given;
-    if (rank == 0) {
-        ADIOI_TAM_Find_layout(fd, &n->layout);
-        n->block = ADIOI_TAM_Find_block(fd);
-    }
-    if (first && rank == 0)
-        map_nodes(fd, size, n);
+    if (rank == 0)
+        write_news(fd, *same, n);
     MPI_Bcast(n, (int) length, MPI_BYTE, 0, fd->comm);
     *same = n->same;
     layer->layout = n->layout;
     layer->block = n->block;
     layer->aggregators_given = n->aggregators_given;
     ADIOI_TAM_Publish_layout(fd, &layer->layout);
-    if (first) {
+    if (first && n->error == 0) {
         layer->token = n->token;
-        if (n->error == 0)
-            n->error = cio_nodes_create(n->node_of, size, &layer->nodes);
-        if (n->error != 0)
-            give_up(fd, n->error);
+        layer->flat = n->flat;
+        layer->mapped = 1;
     }
-    ADIOI_Free(n);
-}
-
-static void give_up(ADIO_File fd, int rc)
-{
-    cio_log(CIO_LOG_NOTICE, "file %s: cannot prepare for collective calls: %s", fd->filename,
-            strerror(-rc));
-    MPI_Abort(fd->comm, 1);
 }
 
 int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)
@@ -145,10 +147,8 @@ static int make_team(ADIO_File fd, int c, const struct cio_layout *layout, struc
     MPI_Comm_rank(fd->comm, &rank);
     n = ADIOI_TAM_Aggregators(fd, layer->nodes, layout, &ranks);
     if (n <= 0)
-        return n;
+        return n < 0 ? n : -EINVAL;
     rc = cio_team_create(layer->nodes, rank, c, ranks, n, team);
-    if (rc == 0)
-        ADIOI_TAM_Publish_plan(fd, layout, ranks, n);
     ADIOI_Free(ranks);
     return rc;
 }
@@ -199,83 +199,165 @@ static void greatest(ADIO_File fd, const int64_t * mine, int64_t * all, int n)
 
 /*
  * Shared memory: what an earlier file has left, if all ranks have the same of it, or else new. Finds
- * out whether everybody has joined; and what stores there are.
+ * out whether everybody has joined, and what stores there are; and before that, whether any rank has
+ * failed (rc) to make its grouping: then all have.
  */
-static void share(ADIO_File fd, ADIOI_TAM_Grouping * g)
+static int share(ADIO_File fd, ADIOI_TAM_Grouping * g, int rc)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    enum { REFUSED, ACCESS, NUMBER, MINUS_NUMBER, WORDS };
-    int64_t mine[WORDS], all[WORDS];
+    enum { REFUSED, ACCESS, NUMBER, MINUS_NUMBER, FAILED, WORDS };
+    int64_t mine[WORDS] = { 0 }, all[WORDS];
     struct cio_segment named;
-    int kept = layer->hints.transport != CIO_TRANSPORT_P2P && ADIOI_TAM_Pool_take(fd, g, &g->segment);
+    int kept = rc == 0 && layer->hints.transport != CIO_TRANSPORT_P2P &&
+        ADIOI_TAM_Pool_take(fd, g, &g->segment);
 
     ADIOI_TAM_Segment_name(layer, &named);
-    mine[REFUSED] = kept ? 0 : join(fd, g, named.key);
-    mine[ACCESS] = access_of(g->store);
-    mine[NUMBER] = kept ? number_of(&g->segment) : 0;
+    mine[FAILED] = -rc;
+    if (rc == 0) {
+        mine[REFUSED] = kept ? 0 : join(fd, g, named.key);
+        mine[ACCESS] = access_of(g->store);
+        mine[NUMBER] = kept ? number_of(&g->segment) : 0;
+    }
     mine[MINUS_NUMBER] = -mine[NUMBER];
     greatest(fd, mine, all, WORDS);
+    if (all[FAILED] != 0) {
+        if (g != NULL)
+            ADIOI_TAM_Segment_free(&g->segment);
+        return -(int) all[FAILED];
+    }
     g->access = access_names[all[ACCESS]];
     g->segment.shared = !all[REFUSED];
     if (all[NUMBER] == -all[MINUS_NUMBER])
-        return;
+        return 0;
     if (kept) {
         ADIOI_TAM_Segment_free(&g->segment);
         mine[REFUSED] = join(fd, g, named.key);
     }
     greatest(fd, mine, all, 1);
     g->segment.shared = !all[REFUSED];
-}
-
-static int is_current(const ADIOI_TAM_File * layer, uint64_t digest)
-{
-    const ADIOI_TAM_Grouping *g = layer->grouping;
-
-    return g != NULL && g->digest == digest && g->per_node == choose_groups(layer) &&
-        memcmp(&g->layout, &layer->layout, sizeof(g->layout)) == 0;
-}
-
-/* Groups for the hints and the layout as they are now. */
-static int make_grouping(ADIO_File fd)
-{
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    uint64_t digest = cio_hints_digest(&layer->hints);
-    ADIOI_TAM_Grouping *g;
-    int rc;
-
-    note_volume(layer);
-    if (is_current(layer, digest))
-        return 0;
-    g = ADIOI_Calloc(1, sizeof(*g));
-    g->layout = layer->layout;
-    g->memory_limit = layer->hints.memory_limit;
-    g->per_node = choose_groups(layer);
-    rc = make_team(fd, g->per_node, &g->layout, &g->team);
-    if (rc == 0 && g->team->my_aggr >= 0)
-        rc = ADIOI_TAM_Store_create(fd, &g->store);
-    if (rc != 0) {
-        ADIOI_Free(g);
-        return rc;
-    }
-    share(fd, g);
-    g->digest = digest;
-    g->older = layer->grouping;
-    layer->grouping = g;
     return 0;
 }
 
-void ADIOI_TAM_Prepare(ADIO_File fd)
+ADIOI_TAM_Grouping *ADIOI_TAM_Grouping_use(ADIOI_TAM_Grouping * g)
+{
+    __atomic_add_fetch(&g->users, 1, __ATOMIC_RELAXED);
+    return g;
+}
+
+void ADIOI_TAM_Grouping_drop(ADIOI_TAM_Grouping * g)
+{
+    if (__atomic_sub_fetch(&g->users, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    cio_store_destroy(g->store);
+    cio_team_destroy(g->team);
+    ADIOI_Free(g);
+}
+
+/* The file keeps it no longer. No blocking call is under way: its segment is free. */
+static void let_go(ADIO_File fd, ADIOI_TAM_Grouping * g)
+{
+    ADIOI_TAM_Pool_put(fd, g, &g->segment);
+    ADIOI_TAM_Grouping_drop(g);
+}
+
+/* Groups for the hints and the layout as they are now, as far as this rank can make them by itself. */
+static int make_grouping(ADIO_File fd, ADIOI_TAM_Grouping ** out)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int size, rc;
+    ADIOI_TAM_Grouping *g;
+    int size, rc = 0;
+
+    MPI_Comm_size(fd->comm, &size);
+    if (layer->nodes == NULL)
+        rc = cio_nodes_create(layer->news->node_of, size, &layer->nodes);
+    if (rc != 0)
+        return rc;
+    g = ADIOI_TAM_Alloc(sizeof(*g));
+    if (g == NULL)
+        return -ENOMEM;
+    g->users = 1;
+    g->layout = layer->layout;
+    g->digest = cio_hints_digest(&layer->hints);
+    g->memory_limit = layer->hints.memory_limit;
+    g->per_node = choose_groups(layer);
+    *out = g;
+    rc = make_team(fd, g->per_node, &g->layout, &g->team);
+    if (rc == 0 && g->team->my_aggr >= 0)
+        rc = ADIOI_TAM_Store_create(fd, &g->store);
+    return rc;
+}
+
+/* The link to the grouping for the hints and the layout as they are now, or to the end of the list. */
+static ADIOI_TAM_Grouping **find_grouping(ADIOI_TAM_File * layer)
+{
+    uint64_t digest = cio_hints_digest(&layer->hints);
+    ADIOI_TAM_Grouping **link = &layer->grouping;
+
+    while (*link != NULL && ((*link)->digest != digest || (*link)->per_node != choose_groups(layer)
+                             || memcmp(&(*link)->layout, &layer->layout, sizeof(layer->layout)) != 0))
+        link = &(*link)->older;
+    return link;
+}
+
+/* Puts it in front. All ranks keep the same ones, so that they find the same. */
+static void put_first(ADIO_File fd, ADIOI_TAM_Grouping * g)
+{
+    ADIOI_TAM_Grouping **link = &ADIOI_TAM_File_of(fd)->grouping, *last;
+
+    g->older = *link;
+    *link = g;
+    for (int i = 0; i < KEPT && *link != NULL; i++)
+        link = &(*link)->older;
+    last = *link;
+    *link = NULL;
+    if (last != NULL)
+        let_go(fd, last);
+    ADIOI_TAM_Publish_plan(fd, &g->layout, g->team->aggr, g->team->naggr);
+}
+
+/* Collective if there are none of that kind: then all ranks get theirs, or the same error. */
+static int choose_grouping(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    ADIOI_TAM_Grouping **link, *g = NULL;
+    int rc;
+
+    note_volume(layer);
+    link = find_grouping(layer);
+    if (*link != NULL && link == &layer->grouping)
+        return 0;
+    if (*link != NULL) {
+        g = *link;
+        *link = g->older;
+    } else {
+        rc = make_grouping(fd, &g);
+        rc = share(fd, g, rc);
+        if (rc != 0) {
+            if (g != NULL)
+                ADIOI_TAM_Grouping_drop(g);
+            return rc;
+        }
+    }
+    put_first(fd, g);
+    return 0;
+}
+
+int ADIOI_TAM_Prepare(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int rank, size, rc;
 
     MPI_Comm_size(fd->comm, &size);
     if (size == 1 || !ADIOI_TAM_Is_wanted(layer))
-        return;
-    rc = make_grouping(fd);
-    if (rc != 0)
-        give_up(fd, rc);
-    ADIOI_TAM_Show(fd, NULL);
+        return 0;
+    rc = layer->mapped ? choose_grouping(fd) : layer->news->error;
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rc == 0)
+        ADIOI_TAM_Show(fd, NULL);
+    else if (rank == 0)
+        cio_log(CIO_LOG_NOTICE, "file %s: cannot prepare for collective calls: %s", fd->filename,
+                strerror(-rc));
+    return rc;
 }
 
 void ADIOI_TAM_Segment_name(ADIOI_TAM_File * layer, struct cio_segment *segment)
@@ -300,10 +382,7 @@ void ADIOI_TAM_Release(ADIO_File fd)
         ADIOI_TAM_Grouping *g = layer->grouping;
 
         layer->grouping = g->older;
-        ADIOI_TAM_Pool_put(fd, g, &g->segment);
-        cio_store_destroy(g->store);
-        cio_team_destroy(g->team);
-        ADIOI_Free(g);
+        let_go(fd, g);
     }
     cio_nodes_destroy(layer->nodes);
     if (fd->file_system == ADIO_LUSTRE_PIPE)

@@ -117,6 +117,8 @@ ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, const char *name)
         return NULL;
     call = ADIOI_Malloc(sizeof(*call));
     *call = describe(fd, name);
+    if (call->grouping != NULL)
+        ADIOI_TAM_Grouping_use(call->grouping);
     if (layer->unreported == NULL)
         layer->unreported = call;
     else
@@ -156,6 +158,8 @@ void ADIOI_TAM_Report_kept(ADIO_File fd)
 
         report(fd, call);
         layer->unreported = call->next;
+        if (call->grouping != NULL)
+            ADIOI_TAM_Grouping_drop(call->grouping);
         ADIOI_Free(call);
     }
 }

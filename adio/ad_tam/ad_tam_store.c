@@ -162,7 +162,9 @@ int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store)
 
     if (is_posix(fd->file_system))
         return cio_store_open(fd->fd_sys, choose_kind(&ADIOI_TAM_File_of(fd)->hints), store);
-    s = ADIOI_Malloc(sizeof(*s));
+    s = ADIOI_TAM_Alloc(sizeof(*s));
+    if (s == NULL)
+        return -ENOMEM;
     s->base.ops = &slot_ops;
     s->base.below = NULL;
     s->fd = fd;

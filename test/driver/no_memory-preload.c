@@ -1,0 +1,113 @@
+/*
+ * To be preloaded: lets one allocation fail that tamio makes while it prepares a file for
+ * collective calls (ADIOI_TAM_Agree, ADIOI_TAM_Prepare). MPICH's own do not fail. The program arms
+ * it with tamio_test_fail(). Where code lies in the library is told by TEST_CODE (tamio's),
+ * TEST_PREPARE (the two functions) and TEST_ROMIO (ROMIO's allocators, which end the job): ranges
+ * "first-behind" in hexadecimal, as offsets, with blanks between them (resources.sh).
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEEP 20
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+
+struct range {
+    uintptr_t first, behind;
+};
+struct ranges {
+    struct range range[16];
+    int n;
+};
+
+static struct ranges code, prepare, romio;
+static int left, fired, busy;
+
+static void find(const char *name, uintptr_t base, struct ranges *r)
+{
+    const char *text = getenv(name);
+    unsigned long first, behind;
+    int used;
+
+    while (text != NULL && sscanf(text, "%lx-%lx%n", &first, &behind, &used) == 2) {
+        r->range[r->n++] = (struct range){base + first, base + behind};
+        text += used;
+    }
+    if (r->n == 0)
+        abort();
+}
+
+/* The n-th from now on fails, counted from 1; 0: none. Whether the one before has failed. */
+int tamio_test_fail(int n);
+
+int tamio_test_fail(int n)
+{
+    void *any = dlsym(RTLD_DEFAULT, "MPI_File_open"), *frames[DEEP];
+    int before = fired;
+    Dl_info info;
+
+    if (code.n == 0 && dladdr(any, &info) != 0) {
+        find("TEST_CODE", (uintptr_t)info.dli_fbase, &code);
+        find("TEST_PREPARE", (uintptr_t)info.dli_fbase, &prepare);
+        find("TEST_ROMIO", (uintptr_t)info.dli_fbase, &romio);
+        backtrace(frames, DEEP); /* what it allocates, it does the first time */
+    }
+    left = n;
+    fired = 0;
+    return before;
+}
+
+static int is_in(const struct ranges *r, const void *address)
+{
+    uintptr_t a = (uintptr_t)address;
+
+    for (int i = 0; i < r->n; i++)
+        if (a >= r->range[i].first && a < r->range[i].behind)
+            return 1;
+    return 0;
+}
+
+/* Called from tamio, maybe through ROMIO's allocator, below one of the two functions. */
+static int is_meant(const void *caller)
+{
+    void *frames[DEEP];
+    int n, from = 0;
+
+    if (!is_in(&code, caller) && !is_in(&romio, caller))
+        return 0;
+    busy = 1;
+    n = backtrace(frames, DEEP);
+    busy = 0;
+    while (from < n && frames[from] != caller)
+        from++;
+    if (from + 1 < n && is_in(&romio, frames[from]))
+        from++;
+    if (from == n || !is_in(&code, frames[from]))
+        return 0;
+    while (from < n && !is_in(&prepare, frames[from]))
+        from++;
+    return from < n;
+}
+
+static int fails(const void *caller)
+{
+    if (left == 0 || busy || !is_meant(caller) || --left > 0)
+        return 0;
+    fired = 1;
+    return 1;
+}
+
+void *malloc(size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
+}

@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# What the layer holds of memory, shared memory, threads and address space, and when it cannot get it. Sourced by run.
+
+enabled_here='romio_tam enable'
+
+# Where functions lie in the library whose names match: from the first to the end of the last, "first-behind".
+code_range() { # LIBRARY PATTERN
+    local first last length
+    nm -S --defined-only "$1" | sort | awk -v pattern="$2" '
+        $3 ~ /[tT]/ && $4 ~ pattern && $4 !~ /[.]cold/ {
+            first = first == "" ? $1 : first
+            last = $1 " " $2
+        }
+        END { print first, last }' >"$scratch/range"
+    read -r first last length <"$scratch/range" && printf '%s-%x ' "$first" $((16#$last + 16#$length))
+}
+
+# One rank has no memory, for each allocation in turn.
+no_memory() { # RANK info|call
+    # shellcheck disable=SC2016 # expanded on each rank
+    in_front=(sh -c 'LD_PRELOAD=$TEST_NO_MEMORY exec "$@"' -)
+    local library=${mpi[ours]}/lib/libmpi.so
+    TEST_CODE="$(code_range "$library" '^cio_')$(code_range "$library" '^ADIOI_TAM_')" \
+        TEST_PREPARE="$(code_range "$library" '^ADIOI_TAM_Prepare$')$(code_range "$library" '^ADIOI_TAM_Agree$')" \
+        TEST_ROMIO="$(code_range "$library" '^ADIOI_[MC]alloc_fn$')" TEST_NO_MEMORY=$scratch/no_memory.so \
+        launch ours 4 "$enabled_here" no_memory "$file" "$1" "$2"
+    local status=$?
+    in_front=()
+    return $status
+}
+
+alternate() { # IO
+    launch ours 4 "$enabled_here
+cb_pipeline_io $1" alternate "$file"
+}
+
+test_resources() {
+    local rank
+    cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
+        die "cannot compile no_memory-preload.c"
+    TIMEOUT=120
+    for rank in 0 3; do
+        test_case "no_memory.info.$rank" no_memory $rank info
+        test_case "no_memory.call.$rank" no_memory $rank call
+    done
+    test_case alternate.thread alternate thread
+    test_case alternate.auto alternate auto
+    TIMEOUT=25
+}
