@@ -112,6 +112,7 @@ void ADIOI_TAM_Attach(ADIO_File fd, int *error_code)
         return;
     }
     put_layer(fd, forced);
+    ADIOI_TAM_Pool_trim();
 }
 
 void ADIOI_TAM_Detach(ADIO_File fd)

@@ -302,6 +302,9 @@ void ADIOI_TAM_Segment_free(struct cio_segment *segment);
  */
 int ADIOI_TAM_Pool_take(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
 void ADIOI_TAM_Pool_put(ADIO_File fd, const ADIOI_TAM_Grouping * g, struct cio_segment *segment);
+/* Gives back what has not been used for a while, or all if the node is short; gives back all. */
+void ADIOI_TAM_Pool_trim(void);
+void ADIOI_TAM_Pool_clear(void);
 
 void ADIOI_TAM_Early_init(ADIOI_TAM_Early * early);
 /* Leaves what is left of a call that this rank returns from early with the file. */

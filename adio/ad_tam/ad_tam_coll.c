@@ -291,6 +291,8 @@ static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int
     ADIOI_TAM_Check(fd, op);
     *moved = cio_op_moved(op);
     *outcome = 0;
+    if (ADIOI_TAM_File_of(fd)->grouping->segment.refused)
+        ADIOI_TAM_Pool_clear();
     if (!over) {
         ADIOI_TAM_Leave(fd, op, comm, call);
         return SERVED;
@@ -338,6 +340,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     int64_t moved;
     int how, outcome, locked;
 
+    ADIOI_TAM_Pool_trim();
     ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
     refusal = ADIOI_TAM_Refuse(fd, write, 0);

@@ -18,6 +18,11 @@
 #undef MPI_Type_dup
 #define MPI_Type_dup PMPI_Type_dup
 
+#undef MPI_Comm_create_keyval
+#define MPI_Comm_create_keyval PMPI_Comm_create_keyval
+#undef MPI_Comm_free_keyval
+#define MPI_Comm_free_keyval PMPI_Comm_free_keyval
+
 #if ADIO_TAM_SERIES < 401
 
 /* the type of `count` in the slots of ADIOI_Fns */

@@ -320,6 +320,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     pending *p;
     int rc;
 
+    ADIOI_TAM_Pool_trim();
     ADIOI_TAM_Complete(fd);
     if (!is_ready(fd)) {
         leave_early(fd);

@@ -184,8 +184,10 @@ static int join(ADIO_File fd, ADIOI_TAM_Grouping * g, const char *key)
     memcpy(g->segment.key, key, sizeof(g->segment.key));
     g->segment.with_near = 1;
     if (layer->hints.transport == CIO_TRANSPORT_P2P ||
-        cio_segment_join(&g->segment, cio_nodemem_posix, g->team, g->memory_limit) != 0)
+        cio_segment_join(&g->segment, cio_nodemem_posix, g->team, g->memory_limit) != 0) {
+        ADIOI_TAM_Pool_clear(); /* there may be room the next time */
         return 1;
+    }
     cio_segment_join_near(&g->segment, cio_nodemem_posix, g->team, g->memory_limit);
     return 0;
 }
@@ -384,6 +386,7 @@ void ADIOI_TAM_Release(ADIO_File fd)
         layer->grouping = g->older;
         let_go(fd, g);
     }
+    ADIOI_TAM_Pool_trim();
     cio_nodes_destroy(layer->nodes);
     if (fd->file_system == ADIO_LUSTRE_PIPE)
         ADIOI_LUSTRE_PIPE_Forget(fd);

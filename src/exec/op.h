@@ -54,6 +54,12 @@ int cio_segment_join(struct cio_segment *segment, struct cio_node_memory nodemem
 void cio_segment_join_near(struct cio_segment *segment, struct cio_node_memory nodemem,
                            const struct cio_team *team, int64_t memory_limit);
 
+/*
+ * Bytes that its boards, and those of other groups that I have joined, take of the node's memory:
+ * of each, one member's share.
+ */
+int64_t cio_segment_share(const struct cio_segment *segment);
+
 /* Gives back what the segment holds. */
 void cio_segment_leave(struct cio_segment *segment, struct cio_node_memory nodemem);
 

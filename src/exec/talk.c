@@ -141,6 +141,22 @@ int cio_board_join(struct cio_op *op)
     return cio_segment_join(op->env.segment, op->env.nodemem, op->env.team, op->set.memory_limit);
 }
 
+static int64_t share_of(const struct cio_nodemem *mem)
+{
+    const struct cio_board *board = mem->base;
+
+    return board == NULL ? 0 : cio_board_backed(board) / board->members;
+}
+
+int64_t cio_segment_share(const struct cio_segment *seg)
+{
+    int64_t bytes = share_of(&seg->mem);
+
+    for (int i = 0; i < seg->nnear; i++)
+        bytes += share_of(&seg->near[i]);
+    return bytes;
+}
+
 void cio_segment_leave(struct cio_segment *seg, struct cio_node_memory nodemem)
 {
     for (int i = 0; i < seg->nnear; i++)

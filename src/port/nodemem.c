@@ -27,6 +27,7 @@
 
 #define BACK_STEP ((int64_t)1 << 20)
 #define OPEN_TRIES 100
+#define SHM_FOLDER "/dev/shm" /* where shm_open puts them */
 
 /* How long a nap may be where nobody can wake us. */
 #define NAP_USEC 100
@@ -287,6 +288,17 @@ static const struct cio_nodemem_ops posix_ops = {
     .wait = sleep_on,
     .wake = wake_all,
 };
+
+void cio_nodemem_posix_room(int64_t *size, int64_t *left)
+{
+    struct statvfs fs;
+
+    *size = *left = INT64_MAX;
+    if (statvfs(SHM_FOLDER, &fs) < 0 || fs.f_blocks == 0)
+        return;
+    *size = (int64_t)(fs.f_blocks * fs.f_frsize);
+    *left = (int64_t)(fs.f_bavail * fs.f_frsize);
+}
 
 const struct cio_node_memory cio_nodemem_posix = {.ops = &posix_ops};
 

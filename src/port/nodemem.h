@@ -57,6 +57,12 @@ struct cio_node_memory {
 /* POSIX shared memory (shm_open, posix_fallocate, mmap); a name as shm_open takes it, "/...". */
 extern const struct cio_node_memory cio_nodemem_posix;
 
+/*
+ * The file system that such segments lie in: its size and what is left of it, in bytes; both
+ * INT64_MAX if it has no limit, or none that can be found out.
+ */
+void cio_nodemem_posix_room(int64_t *size, int64_t *left);
+
 /* Memory of one rank only, for one that is alone on its node: whoever joins has it to itself. */
 extern const struct cio_node_memory cio_nodemem_own;
 

@@ -34,6 +34,19 @@ alternate() { # IO
 cb_pipeline_io $1" alternate "$file"
 }
 
+# shared memory of closed files, with a /dev/shm of its own if SIZE is given
+pool() { # SIZE ARGUMENTS...
+    if [ -n "$1" ]; then
+        need_root || return
+        disk_options=size=$1 disk_at=/dev/shm
+    fi
+    shift
+    launch ours 4 "$enabled_here" pool "$file" "$@"
+    local status=$?
+    disk_options='' disk_at=$scratch/disk
+    return $status
+}
+
 test_resources() {
     local rank
     cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
@@ -45,5 +58,10 @@ test_resources() {
     done
     test_case alternate.thread alternate thread
     test_case alternate.auto alternate auto
+    TIMEOUT=60
+    test_case pool.idle pool '' idle
+    test_case pool.finalize pool '' finalize
+    test_case pool.small_shm pool 200m none 2000000
+    test_case pool.short_shm pool 512m none 4000 500000000
     TIMEOUT=25
 }
