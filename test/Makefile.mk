@@ -55,6 +55,7 @@ TESTS +=                              \
     test/exec/test_large              \
     test/exec/test_leave              \
     test/exec/test_lost               \
+    test/exec/test_limit              \
     test/exec/test_merge_through      \
     test/exec/test_malformed          \
     test/exec/test_random             \

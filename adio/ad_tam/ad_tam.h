@@ -35,7 +35,7 @@ typedef struct ADIOI_TAM_Grouping {
     struct cio_team *team;
     struct cio_segment segment; /* of blocking calls, of which there is one at a time */
     uint64_t digest;            /* of the hints */
-    int64_t memory_limit;       /* as they had it, for the segment */
+    int64_t memory_limit;       /* as they had it, or what there is address space for */
     int per_node;               /* groups on each node */
     int complained;             /* that shared memory cannot be had */
     struct cio_store *store;    /* on aggregators; */
@@ -49,6 +49,7 @@ typedef struct {
     uint64_t token;
     struct cio_layout layout;
     int64_t block;
+    int64_t room;               /* address space, the least of any rank */
     int aggregators_given;
     int same;                   /* their hints */
     int error;
@@ -105,6 +106,7 @@ typedef struct ADIOI_TAM_File {
     struct cio_nodes *nodes;    /* made from that with the first groups */
     struct cio_layout layout;   /* found out at the same time; the same on every rank, */
     int64_t block;              /* as is the file system's block, in bytes; 0: unknown */
+    int64_t room;               /* address space that any rank has left, told at the same time */
     int64_t largest;            /* bytes of all ranks in the largest blocking call so far */
     int aggregators_given;      /* as the user says, on rank 0: a number, -1: ROMIO's, 0: nothing */
     int unlocked;               /* a group lock could not be had by all: do not ask again */
@@ -137,9 +139,10 @@ int ADIOI_TAM_Agree(ADIO_File fd);
 
 /*
  * Rank 0 tells all whether their hints are the same, how the file is striped and, the first time,
- * who is on which node; if it cannot find that out, `mapped` stays 0.
+ * who is on which node; if it cannot find that out, `mapped` stays 0. It knows, of all ranks, the
+ * least address space.
  */
-void ADIOI_TAM_Tell(ADIO_File fd, int *same);
+void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same);
 
 /* Room to be told in, from the beginning. */
 ADIOI_TAM_News *ADIOI_TAM_News_create(ADIO_File fd);

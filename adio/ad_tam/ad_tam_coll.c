@@ -111,7 +111,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->layout = &layer->grouping->layout;
     set->buffer = fd->hints->cb_buffer_size;
     set->depth = layer->hints.pipeline == CIO_DISABLE ? 1 : (int) layer->hints.pipeline_depth;
-    set->memory_limit = layer->hints.memory_limit;
+    set->memory_limit = layer->grouping->memory_limit;
     set->transport = (enum cio_transport) layer->hints.transport;
     set->sieve_write = as_switch(fd->hints->ds_write);
     set->sieve_read = as_switch(fd->hints->ds_read);
@@ -143,13 +143,13 @@ static int progress_others(void *self)
 
 void ADIOI_TAM_Check(ADIO_File fd, const struct cio_op *op)
 {
-    int why = cio_op_is_broken(op);
+    int why = cio_op_is_broken(op), rank;
 
     if (why == 0)
         return;
+    MPI_Comm_rank(fd->comm, &rank);
     cio_log(CIO_LOG_NOTICE, "file %s: rank %d has lost messages of a collective call (%s): other "
-            "ranks would wait for them for ever", fd->filename,
-            ADIOI_TAM_File_of(fd)->grouping->team->rank, strerror(-why));
+            "ranks would wait for them for ever", fd->filename, rank, strerror(-why));
     MPI_Abort(fd->comm, 1);
 }
 

@@ -151,13 +151,13 @@ int ADIOI_TAM_Agree(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
-    int64_t mine[2] = { digest, -digest }, least[2] = { 0, 0 };
+    int64_t mine[3] = { digest, -digest, cio_address_room() }, least[3] = { 0, 0, 0 };
     int same, rank;
 
     MPI_Comm_rank(fd->comm, &rank);
-    MPI_Reduce(mine, least, 2, MPI_INT64_T, MPI_MIN, 0, fd->comm);
+    MPI_Reduce(mine, least, 3, MPI_INT64_T, MPI_MIN, 0, fd->comm);
     same = least[0] == -least[1];
-    ADIOI_TAM_Tell(fd, &same);
+    ADIOI_TAM_Tell(fd, least[2], &same);
     layer->agreed = layer->mapped;
     if (same)
         return 1;

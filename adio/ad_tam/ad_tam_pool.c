@@ -11,6 +11,8 @@
  * itself what is not used for a while, everything when the node is short of shared memory, and in
  * MPI_Finalize. What the pools of a node may hold is divided among its ranks.
  *
+ * Where address space is limited, nothing is kept.
+ *
  * The list is not kept with a file, since it is what is left of files.
  */
 
@@ -255,7 +257,7 @@ static entry *make_entry(ADIO_File fd, const ADIOI_TAM_Grouping * g)
 
 static int is_worth_keeping(const struct cio_segment *segment)
 {
-    return segment->shared && !segment->refused && !is_short() &&
+    return segment->shared && !segment->refused && cio_address_room() == INT64_MAX && !is_short() &&
         cio_segment_share(segment) <= allowance();
 }
 

@@ -24,6 +24,9 @@ static uint64_t make_token(void)
 /* Groupings that a file keeps, the one in use included. */
 #define KEPT 3
 
+/* The part of a rank's address space that its segments may take. */
+#define ROOM_PART 4
+
 /* Rank 0 has the processor names from the open. */
 static int find_nodes(ADIO_File fd, int size, int *node_of)
 {
@@ -66,7 +69,7 @@ ADIOI_TAM_News *ADIOI_TAM_News_create(ADIO_File fd)
 }
 
 /* What rank 0 has found out. */
-static void write_news(ADIO_File fd, int same, ADIOI_TAM_News * n)
+static void write_news(ADIO_File fd, int64_t room, int same, ADIOI_TAM_News * n)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int size;
@@ -74,6 +77,7 @@ static void write_news(ADIO_File fd, int same, ADIOI_TAM_News * n)
     MPI_Comm_size(fd->comm, &size);
     memset(n, 0, sizeof(*n));
     n->same = same;
+    n->room = room;
     n->aggregators_given = layer->aggregators_given;
     ADIOI_TAM_Find_layout(fd, &n->layout);
     n->block = ADIOI_TAM_Find_block(fd);
@@ -81,7 +85,7 @@ static void write_news(ADIO_File fd, int same, ADIOI_TAM_News * n)
         map_nodes(fd, size, n);
 }
 
-void ADIOI_TAM_Tell(ADIO_File fd, int *same)
+void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     ADIOI_TAM_News *n = layer->news;
@@ -92,11 +96,12 @@ void ADIOI_TAM_Tell(ADIO_File fd, int *same)
     MPI_Comm_size(fd->comm, &size);
     length = sizeof(*n) + (first ? size * sizeof(int) : 0);
     if (rank == 0)
-        write_news(fd, *same, n);
+        write_news(fd, room, *same, n);
     MPI_Bcast(n, (int) length, MPI_BYTE, 0, fd->comm);
     *same = n->same;
     layer->layout = n->layout;
     layer->block = n->block;
+    layer->room = n->room;
     layer->aggregators_given = n->aggregators_given;
     ADIOI_TAM_Publish_layout(fd, &layer->layout);
     if (first && n->error == 0) {
@@ -280,10 +285,12 @@ static int make_grouping(ADIO_File fd, ADIOI_TAM_Grouping ** out)
     g->users = 1;
     g->layout = layer->layout;
     g->digest = cio_hints_digest(&layer->hints);
-    g->memory_limit = layer->hints.memory_limit;
     g->per_node = choose_groups(layer);
     *out = g;
     rc = make_team(fd, g->per_node, &g->layout, &g->team);
+    if (rc == 0)
+        g->memory_limit = cio_segment_limit(g->team, layer->hints.memory_limit,
+                                            layer->room / ROOM_PART);
     if (rc == 0 && g->team->my_aggr >= 0)
         rc = ADIOI_TAM_Store_create(fd, &g->store);
     return rc;

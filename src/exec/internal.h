@@ -72,11 +72,12 @@ struct cio_op {
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
     struct cio_stats stats;
-    int broken;   /* messages have been lost */
-    int plain;    /* nothing is written that nobody asked to write */
-    int doubtful; /* something of a read has not arrived */
-    int64_t held; /* bytes of buffers now */
-    int64_t eof;  /* where the file ends (read); INT64_MAX: nobody came to its end */
+    int broken;     /* messages have been lost */
+    int plain;      /* nothing is written that nobody asked to write */
+    int doubtful;   /* something of a read has not arrived */
+    int64_t charge; /* the most that any rank's request takes of a budget */
+    int64_t held;   /* bytes of buffers now */
+    int64_t eof;    /* where the file ends (read); INT64_MAX: nobody came to its end */
     double started;
     double serving; /* since when an aggregator has served its positions; then how long */
 };

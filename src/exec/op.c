@@ -342,6 +342,7 @@ static void begin(struct cio_op *op)
         .stripe_ns = op->all.min[MIN_MINUS_PACE] < 0 ? -op->all.min[MIN_MINUS_PACE] : 0,
         .charge = -op->all.min[MIN_MINUS_CHARGE]};
 
+    op->charge = prospect.charge;
     choose_sharing(op);
     op->plain = op->set.polled || op->all.sum[SUM_OUTSTANDING] > 0;
     op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;

@@ -55,6 +55,12 @@ void cio_segment_join_near(struct cio_segment *segment, struct cio_node_memory n
                            const struct cio_team *team, int64_t memory_limit);
 
 /*
+ * The memory limit, or as much of it as the segments of all groups of any node can be mapped with
+ * in so many bytes of address space. The same on all ranks that ask with the same numbers.
+ */
+int64_t cio_segment_limit(const struct cio_team *team, int64_t memory_limit, int64_t room);
+
+/*
  * Bytes that its boards, and those of other groups that I have joined, take of the node's memory:
  * of each, one member's share.
  */

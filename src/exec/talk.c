@@ -19,12 +19,16 @@ static int64_t clamp_budget(int64_t bytes)
     return cio_min64(cio_max64(bytes, CIO_BUDGET_MIN), CIO_BUDGET_MAX);
 }
 
-/* Bytes of a window for each member. Without shared memory the leader holds those of all. */
+/*
+ * Bytes of a window for each member. Without shared memory the leader holds those of all, but no
+ * more than they need, since memory of its own counts where it is reserved.
+ */
 int64_t cio_op_budget(const struct cio_op *op)
 {
     if (op->shared)
         return clamp_budget(op->set.memory_limit);
-    return clamp_budget(op->set.memory_limit / op->env.team->group_size);
+    return clamp_budget(
+        cio_min64(op->set.memory_limit / op->env.team->group_size, op->charge + CIO_LIST_CHARGE));
 }
 
 int64_t cio_op_least_budget(const struct cio_op *op)
@@ -56,6 +60,32 @@ static int near_others(const struct cio_team *team, int leader)
         n +=
             nodes->node[team->aggr[i]] == node && cio_team_leader_of(team, team->aggr[i]) != leader;
     return n;
+}
+
+/* Boards of the groups of one node, of the node where these take most. */
+static int64_t boards_of_node(const struct cio_team *team, int64_t budget)
+{
+    int64_t bytes = 0, most = 0;
+
+    for (int l = 0; l < team->nleaders; l++) {
+        if (l > 0 && team->nodes->node[team->leader[l]] != team->nodes->node[team->leader[l - 1]])
+            bytes = 0;
+        if (team->followers[l] > 1)
+            bytes += cio_board_size(team->followers[l], budget, team->naggr);
+        most = cio_max64(most, bytes);
+    }
+    return most;
+}
+
+int64_t cio_segment_limit(const struct cio_team *team, int64_t memory_limit, int64_t room)
+{
+    int64_t budget = clamp_budget(memory_limit);
+
+    if (boards_of_node(team, budget) <= room)
+        return memory_limit;
+    while (budget > CIO_BUDGET_MIN && boards_of_node(team, budget) > room)
+        budget /= 2;
+    return budget;
 }
 
 /* Maps a leader's segment and, as the first one there, lays it out. The last one removes the name.

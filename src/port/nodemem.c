@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -298,6 +299,31 @@ void cio_nodemem_posix_room(int64_t *size, int64_t *left)
         return;
     *size = (int64_t)(fs.f_blocks * fs.f_frsize);
     *left = (int64_t)(fs.f_bavail * fs.f_frsize);
+}
+
+/* Pages that it has mapped: the first number there. */
+static int64_t mapped_pages(void)
+{
+    char text[64] = "";
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return 0;
+    if (read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = '\0';
+    close(fd);
+    return strtoll(text, NULL, 10);
+}
+
+int64_t cio_address_room(void)
+{
+    struct rlimit limit;
+    int64_t mapped;
+
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur > INT64_MAX)
+        return INT64_MAX;
+    mapped = mapped_pages() * sysconf(_SC_PAGESIZE);
+    return (int64_t)limit.rlim_cur > mapped ? (int64_t)limit.rlim_cur - mapped : 0;
 }
 
 const struct cio_node_memory cio_nodemem_posix = {.ops = &posix_ops};

@@ -63,6 +63,9 @@ extern const struct cio_node_memory cio_nodemem_posix;
  */
 void cio_nodemem_posix_room(int64_t *size, int64_t *left);
 
+/* Address space that this process may still map (ulimit -v), in bytes; INT64_MAX: no limit. */
+int64_t cio_address_room(void);
+
 /* Memory of one rank only, for one that is alone on its node: whoever joins has it to itself. */
 extern const struct cio_node_memory cio_nodemem_own;
 

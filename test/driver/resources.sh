@@ -47,6 +47,18 @@ pool() { # SIZE ARGUMENTS...
     return $status
 }
 
+# Three files with so many KiB of address space for each rank.
+address_space() { # KIB RANKS GROUPS PIECES TRANSPORT [HINTS]
+    local status=0
+    # shellcheck disable=SC2016 # expanded on each rank
+    in_front=(sh -c 'ulimit -v "$1" && shift && exec "$@"' - "$1")
+    launch ours "$2" "$enabled_here
+romio_tam_aggrs_per_node $3
+${6-}" address "$file" "$4" >"$scratch/o" 2>&1 || status=$?
+    in_front=()
+    [ $status -eq 0 ] && [ "$(grep -c "^transport: $5\$" "$scratch/o")" -eq 3 ] || { cat "$scratch/o"; return 1; }
+}
+
 test_resources() {
     local rank
     cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
@@ -58,6 +70,10 @@ test_resources() {
     done
     test_case alternate.thread alternate thread
     test_case alternate.auto alternate auto
+    test_case address.shm address_space 1500000 32 1 300 shm
+    test_case address.shm.windows address_space 700000 4 1 20000 shm 'romio_tam_memory_limit 67108864'
+    test_case address.p2p address_space 400000 4 1 300 p2p 'romio_tam_transport p2p'
+    test_case address.alone address_space 300000 4 99 300 none
     TIMEOUT=60
     test_case pool.idle pool '' idle
     test_case pool.finalize pool '' finalize

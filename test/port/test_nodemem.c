@@ -913,6 +913,32 @@ static void test_loop(void)
     cio_nodemem_loop_destroy(NULL);
 }
 
+static int limited_addresses(void *arg)
+{
+    struct rlimit limit;
+    char text[64] = "";
+    FILE *statm = fopen("/proc/self/statm", "r");
+    int64_t room;
+    void *mapped;
+
+    (void)arg;
+    if (statm == NULL || fgets(text, sizeof(text), statm) == NULL)
+        return SKIPPED;
+    fclose(statm);
+    getrlimit(RLIMIT_AS, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY)
+        CHECK(cio_address_room() == INT64_MAX);
+    limit.rlim_cur = (rlim_t)(strtoll(text, NULL, 10) * sysconf(_SC_PAGESIZE) + GIB);
+    if (setrlimit(RLIMIT_AS, &limit) < 0)
+        return SKIPPED;
+    room = cio_address_room();
+    CHECK(room > GIB - 64 * MIB && room < GIB + 64 * MIB);
+    mapped = mmap(NULL, (size_t)GIB / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mapped != MAP_FAILED);
+    CHECK(room - cio_address_room() >= GIB / 2 && cio_address_room() > 0);
+    return 0;
+}
+
 int main(void)
 {
     test_nothing_left();
@@ -933,6 +959,7 @@ int main(void)
     in_child("small files", small_files);
     in_child("wrong owner", wrong_owner);
     in_child("interrupted", interrupted);
+    in_child("limited addresses", limited_addresses);
     test_own();
     test_none();
     test_loop();
