@@ -446,6 +446,7 @@ static const struct cio_comm_ops mpi_ops = {
 int cio_comm_mpi_create(MPI_Comm comm, unsigned mode, struct cio_comm **out)
 {
     struct port *port = calloc(1, sizeof(*port));
+    int rc;
 
     if (port == NULL)
         return -ENOMEM;
