@@ -21,4 +21,5 @@ romio_other_sources +=                \
     adio/ad_tam/ad_tam_prepare.c      \
     adio/ad_tam/ad_tam_request.c      \
     adio/ad_tam/ad_tam_stats.c        \
-    adio/ad_tam/ad_tam_store.c
+    adio/ad_tam/ad_tam_store.c        \
+    adio/ad_tam/ad_tam_talk.c

@@ -264,11 +264,40 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
 void ADIOI_TAM_Check(ADIO_File fd, const struct cio_op *op);
 
 /*
+ * Words of all ranks, joined on rank 0; and what rank 0 tells all (ad_tam_talk.c). Collective and,
+ * unlike MPI's own collective calls, no obstacle to nonblocking calls under way. They end the job
+ * if MPI fails.
+ */
+typedef void ADIOI_TAM_Joiner(void *into, const void *from, int bytes);
+void ADIOI_TAM_Gather(ADIO_File fd, void *data, int bytes, ADIOI_TAM_Joiner * join);
+void ADIOI_TAM_Spread(ADIO_File fd, void *data, int bytes);
+/* The least of each of n words of any rank, on all ranks. */
+void ADIOI_TAM_Least(ADIO_File fd, int64_t * words, int n);
+void ADIOI_TAM_Join_least(void *into, const void *from, int bytes);
+
+/* The same step by step. `data` must stay until progress says 1. */
+typedef struct {
+    ADIO_File fd;
+    ADIOI_TAM_Joiner *join;     /* NULL: it is spread */
+    char *data;
+    int bytes, rank, size, tag;
+    int bit;                    /* of the tree */
+    int hearing;                /* the message that is waited for is received */
+    MPI_Request request;
+    char heard[2048];
+} ADIOI_TAM_Talk;
+void ADIOI_TAM_Talk_gather(ADIOI_TAM_Talk * talk, ADIO_File fd, void *data, int bytes,
+                           ADIOI_TAM_Joiner * join);
+void ADIOI_TAM_Talk_spread(ADIOI_TAM_Talk * talk, ADIO_File fd, void *data, int bytes);
+int ADIOI_TAM_Talk_progress(ADIOI_TAM_Talk * talk);
+
+/*
  * Nonblocking calls of this process, on any file. Progress makes them go on: how many are left.
  * Is_outstanding: whether there are any on this file, through whatever handle. Between Begin_ and
  * End_blocking this thread's MPI calls do not make them progress by themselves.
  */
 int ADIOI_TAM_Progress(void);
+void ADIOI_TAM_Nap(void);       /* between two looks at them */
 int ADIOI_TAM_Is_outstanding(ADIO_File fd);
 void ADIOI_TAM_Begin_blocking(void);
 void ADIOI_TAM_End_blocking(void);
@@ -319,8 +348,9 @@ void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code);
 /* The slots that do so, in a table whose others stay. */
 void ADIOI_TAM_Early_slots(ADIOI_Fns * fns);
 
-/* The MPI error code, with the right class, of a negative errno. */
+/* The MPI error code, with the right class, of a negative errno; and back. */
 int ADIOI_TAM_Error_code(ADIO_File fd, int error);
+int ADIOI_TAM_Errno(int error_code);
 
 /* Slots. */
 void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code);

@@ -237,12 +237,14 @@ static int wants_group_lock(ADIO_File fd)
 static int lock_group(ADIO_File fd, int writes)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int mine, all;
+    int64_t all;
+    int mine;
 
     if (!wants_group_lock(fd))
         return 0;
     mine = !writes || ADIOI_LUSTRE_PIPE_Group_lock(fd, lock_number(layer)) == 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
+    all = mine;
+    ADIOI_TAM_Least(fd, &all, 1);
     if (all)
         return writes;
     if (mine && writes)

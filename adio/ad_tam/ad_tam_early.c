@@ -95,9 +95,16 @@ static ADIOI_Fns *completed(ADIO_File fd)
     return ADIOI_TAM_File_of(fd)->below;
 }
 
+/* MPI_File_sync is collective, and what it fails with on one rank, all learn. */
 static void flush(ADIO_File fd, int *error_code)
 {
+    int64_t error;
+
     (*completed(fd)->ADIOI_xxx_Flush) (fd, error_code);
+    error = ADIOI_TAM_Errno(*error_code);
+    ADIOI_TAM_Least(fd, &error, 1);
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ADIOI_TAM_Error_code(fd, (int) error);
     ADIOI_TAM_Deliver(fd, error_code);
 }
 

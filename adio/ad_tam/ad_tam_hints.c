@@ -151,11 +151,11 @@ int ADIOI_TAM_Agree(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
-    int64_t mine[3] = { digest, -digest, cio_address_room() }, least[3] = { 0, 0, 0 };
+    int64_t least[3] = { digest, -digest, cio_address_room() };
     int same, rank;
 
     MPI_Comm_rank(fd->comm, &rank);
-    MPI_Reduce(mine, least, 3, MPI_INT64_T, MPI_MIN, 0, fd->comm);
+    ADIOI_TAM_Gather(fd, least, sizeof(least), ADIOI_TAM_Join_least);
     same = least[0] == -least[1];
     ADIOI_TAM_Tell(fd, least[2], &same);
     layer->agreed = layer->mapped;
@@ -164,7 +164,7 @@ int ADIOI_TAM_Agree(ADIO_File fd)
     if (rank == 0)
         cio_log(CIO_LOG_NOTICE, "file %s: hints differ between ranks: those of rank 0 are used",
                 fd->filename);
-    MPI_Bcast(&layer->hints, sizeof(layer->hints), MPI_BYTE, 0, fd->comm);
+    ADIOI_TAM_Spread(fd, &layer->hints, sizeof(layer->hints));
     publish(fd);
     return 0;
 }

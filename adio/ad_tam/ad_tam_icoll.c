@@ -17,6 +17,7 @@
 
 #include <sched.h>
 #include <sys/stat.h>
+#include <time.h>
 
 typedef struct pending {
     struct pending *next;
@@ -214,6 +215,13 @@ int ADIOI_TAM_Progress(void)
     }
     pthread_mutex_unlock(&turn);
     return left;
+}
+
+void ADIOI_TAM_Nap(void)
+{
+    const struct timespec pause = {.tv_nsec = 100000 };
+
+    nanosleep(&pause, NULL);
 }
 
 void ADIOI_TAM_Begin_blocking(void)

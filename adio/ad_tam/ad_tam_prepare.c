@@ -97,7 +97,7 @@ void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same)
     length = sizeof(*n) + (first ? size * sizeof(int) : 0);
     if (rank == 0)
         write_news(fd, room, *same, n);
-    MPI_Bcast(n, (int) length, MPI_BYTE, 0, fd->comm);
+    ADIOI_TAM_Spread(fd, n, (int) length);
     *same = n->same;
     layer->layout = n->layout;
     layer->block = n->block;
@@ -200,8 +200,11 @@ static int join(ADIO_File fd, ADIOI_TAM_Grouping * g, const char *key)
 /* The largest of each of n numbers of any rank. */
 static void greatest(ADIO_File fd, const int64_t * mine, int64_t * all, int n)
 {
-    MPI_Reduce(mine, all, n, MPI_INT64_T, MPI_MAX, 0, fd->comm);
-    MPI_Bcast(all, n, MPI_INT64_T, 0, fd->comm);
+    for (int i = 0; i < n; i++)
+        all[i] = -mine[i];
+    ADIOI_TAM_Least(fd, all, n);
+    for (int i = 0; i < n; i++)
+        all[i] = -all[i];
 }
 
 /*

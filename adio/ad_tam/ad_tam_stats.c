@@ -70,22 +70,52 @@ static void print(ADIO_File fd, const ADIOI_TAM_Call * call, const struct cio_st
     append(fd, layer->hints.stats, line, (size_t) n);
 }
 
+/* The numbers of all ranks, as they are joined. */
+typedef struct {
+    int64_t count_sum[CIO_COUNTS], count_most[CIO_COUNTS];
+    double time_sum[CIO_TIMES], time_most[CIO_TIMES];
+    double least;               /* of the response times */
+} numbers;
+
+static void join_numbers(void *into, const void *from, int bytes)
+{
+    numbers *all = into;
+    const numbers *one = from;
+
+    (void) bytes;
+    for (int i = 0; i < CIO_COUNTS; i++) {
+        all->count_sum[i] += one->count_sum[i];
+        all->count_most[i] = cio_max64(all->count_most[i], one->count_most[i]);
+    }
+    for (int i = 0; i < CIO_TIMES; i++) {
+        all->time_sum[i] += one->time_sum[i];
+        if (one->time_most[i] > all->time_most[i])
+            all->time_most[i] = one->time_most[i];
+    }
+    if (one->least < all->least)
+        all->least = one->least;
+}
+
 /* Joins the ranks' numbers on rank 0, which prints them. */
 static void report(ADIO_File fd, const ADIOI_TAM_Call * call)
 {
-    const struct cio_stats *mine = &call->stats;
-    struct cio_stats sum = *mine, most = *mine;
-    double least = 0;
+    struct cio_stats sum = call->stats, most = call->stats;
+    numbers n = {.least = sum.time[CIO_TIME_RESPONSE] };
     int rank;
 
+    memcpy(n.count_sum, sum.count, sizeof(sum.count));
+    memcpy(n.count_most, sum.count, sizeof(sum.count));
+    memcpy(n.time_sum, sum.time, sizeof(sum.time));
+    memcpy(n.time_most, sum.time, sizeof(sum.time));
+    ADIOI_TAM_Gather(fd, &n, sizeof(n), join_numbers);
     MPI_Comm_rank(fd->comm, &rank);
-    MPI_Reduce(&mine->time[CIO_TIME_RESPONSE], &least, 1, MPI_DOUBLE, MPI_MIN, 0, fd->comm);
-    MPI_Reduce(mine->time, sum.time, CIO_TIMES, MPI_DOUBLE, MPI_SUM, 0, fd->comm);
-    MPI_Reduce(mine->count, sum.count, CIO_COUNTS, MPI_INT64_T, MPI_SUM, 0, fd->comm);
-    MPI_Reduce(mine->count, most.count, CIO_COUNTS, MPI_INT64_T, MPI_MAX, 0, fd->comm);
-    MPI_Reduce(mine->time, most.time, CIO_TIMES, MPI_DOUBLE, MPI_MAX, 0, fd->comm);
-    if (rank == 0)
-        print(fd, call, &sum, &most, least);
+    if (rank != 0)
+        return;
+    memcpy(sum.count, n.count_sum, sizeof(sum.count));
+    memcpy(most.count, n.count_most, sizeof(most.count));
+    memcpy(sum.time, n.time_sum, sizeof(sum.time));
+    memcpy(most.time, n.time_most, sizeof(most.time));
+    print(fd, call, &sum, &most, n.least);
 }
 
 static ADIOI_TAM_Call describe(ADIO_File fd, const char *name)
@@ -138,13 +168,13 @@ void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats)
 /* The lists of all ranks have the same calls, but not the same ones of them are over. */
 static int count_over(ADIO_File fd)
 {
-    int mine = 0, all;
+    int64_t over = 0;
 
     for (ADIOI_TAM_Call * c = ADIOI_TAM_File_of(fd)->unreported;
          c != NULL && __atomic_load_n(&c->over, __ATOMIC_ACQUIRE); c = c->next)
-        mine++;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
-    return all;
+        over++;
+    ADIOI_TAM_Least(fd, &over, 1);
+    return (int) over;
 }
 
 void ADIOI_TAM_Report_kept(ADIO_File fd)

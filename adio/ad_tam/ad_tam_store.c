@@ -19,7 +19,7 @@ static ADIO_File file_of(struct cio_store *s)
 }
 
 /* What the slots say is an MPI error code: its class tells which errno it was. */
-static int errno_of(int error_code)
+int ADIOI_TAM_Errno(int error_code)
 {
     int class = MPI_SUCCESS;
 
@@ -63,7 +63,7 @@ static int slot_write(struct cio_store *s, const void *buf, int64_t len, int64_t
         off += n;
         len -= n;
     }
-    return errno_of(error_code);
+    return ADIOI_TAM_Errno(error_code);
 }
 
 static int slot_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
@@ -84,7 +84,7 @@ static int slot_read(struct cio_store *s, void *buf, int64_t len, int64_t off)
         off += n;
         len -= n;
     }
-    return errno_of(error_code);
+    return ADIOI_TAM_Errno(error_code);
 }
 
 static int slot_lock(struct cio_store *s, int64_t off, int64_t len)
