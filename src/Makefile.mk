@@ -95,6 +95,8 @@ tamio_port_sources =                  \
     %D%/port/log.h                    \
     %D%/port/nodemem.c                \
     %D%/port/nodemem.h                \
+    %D%/port/ranges.c                 \
+    %D%/port/ranges.h                 \
     %D%/port/store.c                  \
     %D%/port/store.h                  \
     %D%/port/store_open.c             \

@@ -45,6 +45,7 @@ TESTS +=                              \
     test/port/test_store_async        \
     test/port/test_store_errors       \
     test/port/test_store_large        \
+    test/port/test_store_lock         \
     test/port/test_store_overlap      \
     test/port/test_store_thread       \
     test/port/test_throttle           \

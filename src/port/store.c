@@ -1,6 +1,8 @@
 /* Batches, for every store: by its own means, or else at once by its write and read. */
 #include "port/store.h"
 
+#include "port/ranges.h"
+
 static void transfer_all(struct cio_store *s, struct cio_batch *b)
 {
     for (int i = 0; i < b->n && b->error == 0; i++)
@@ -29,6 +31,11 @@ void cio_store_wait(struct cio_store *s, struct cio_batch *b)
 {
     if (!b->done)
         s->ops->wait(s, b);
+}
+
+int cio_store_holding(void)
+{
+    return cio_range_holding();
 }
 
 const uint32_t *cio_store_word(struct cio_store *s)

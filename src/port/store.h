@@ -90,7 +90,16 @@ static inline int cio_store_transfer(struct cio_store *s, int write, const struc
                  : cio_store_read(s, p->buf, p->len, p->off);
 }
 
-/* An exclusive lock on a range, for read-modify-write. -ENOTSUP where there are no locks. */
+/*
+ * An exclusive lock on a range, for read-modify-write: nobody else has it, be it in another process
+ * (also with plain fcntl locks, as ROMIO takes), in another thread, through another store or
+ * descriptor of the file. Waits for it, asleep, in the order of asking within the process. It may
+ * be held over many calls and is given back by unlock, with the same range of the same store, by
+ * any thread.
+ *
+ * A thread holds one range at a time, as a rule. It may ask for a second, but is never made to wait
+ * for it, so that nobody waits in a circle: -EDEADLK. -ENOTSUP where there are no locks. -ENOMEM.
+ */
 static inline int cio_store_lock(struct cio_store *s, int64_t off, int64_t len)
 {
     while (s->ops->lock == NULL)
@@ -104,6 +113,12 @@ static inline void cio_store_unlock(struct cio_store *s, int64_t off, int64_t le
         s = s->below;
     s->ops->unlock(s, off, len);
 }
+
+/*
+ * Whether the calling thread holds a lock of any store. Then it must not wait for one that is not
+ * a store's (a driver of ROMIO's locks, and waits): it might be waiting for itself.
+ */
+int cio_store_holding(void);
 
 /* Where the file ends now; INT64_MAX where that cannot be known. */
 static inline int64_t cio_store_size(struct cio_store *s)
@@ -142,14 +157,20 @@ int cio_store_depth(const struct cio_store *s);
 /* What it is, for reports: "blocking", "thread", "uring". */
 const char *cio_store_name(const struct cio_store *s);
 
-/* Nothing may be under way. */
+/* Nothing may be under way, nor locked. */
 static inline void cio_store_destroy(struct cio_store *s)
 {
     if (s != NULL)
         s->ops->destroy(s);
 }
 
-/* A descriptor that stays the caller's. -ENOMEM. */
+/*
+ * A descriptor that stays the caller's. -ENOMEM.
+ *
+ * Its locks are those of open files (F_OFD_SETLK), which survive that somebody closes another
+ * descriptor of the file; where the system or the file system has none, and in a child after
+ * fork(), the classic ones. Each kind excludes the other.
+ */
 int cio_store_posix_create(int fd, struct cio_store **out);
 
 /*
@@ -192,7 +213,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
 /*
  * A descriptor (not owned) as a store of the kind asked for, or, where that cannot be had, of the
  * next that can: uring, thread, blocking. cio_store_name tells which. Costs no thread and, but for
- * uring, no system call. -ENOMEM.
+ * uring, one system call, which asks nobody but the local machine. -ENOMEM.
  */
 enum cio_store_kind {
     CIO_STORE_AUTO, /* thread */
@@ -202,7 +223,10 @@ enum cio_store_kind {
 };
 int cio_store_open(int fd, enum cio_store_kind kind, struct cio_store **out);
 
-/* A file in memory, of any size: holes cost nothing (pages of 64 KiB, made when written). */
+/*
+ * A file in memory, of any size: holes cost nothing (pages of 64 KiB, made when written). It has
+ * locks, between the threads of the process.
+ */
 int cio_store_memory_create(struct cio_store **out);
 int64_t cio_store_memory_size(struct cio_store *s);
 
