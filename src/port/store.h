@@ -7,8 +7,9 @@
  * have threads of their own, or the kernel's; these call nobody but the system. Blocking calls may
  * be made while batches are under way, on other ranges of the file.
  *
- * Read-modify-write is the caller's: lock the range, read it in a batch, fill in, write it in a
- * batch, and unlock once that is done.
+ * Read-modify-write is the caller's: lock the range, read it in batches, fill in, write it in
+ * batches, and unlock once that is done. Others are kept out only if they lock, too: another
+ * read-modify-write, or batches that are `locked`.
  */
 #ifndef CIO_PORT_STORE_H
 #define CIO_PORT_STORE_H
@@ -32,15 +33,23 @@ struct cio_piece {
  * batch. The struct and the array are the caller's, and stay where they are until it is done. Once
  * done, `error` is 0 or the first error (negative errno); after one, other pieces may have been
  * left out, and what was read is undefined.
+ *
+ * With `locked`, each transfer is made under the lock of its range, taken and given back by whoever
+ * makes it, so that no lock is ever held while somebody waits for the program. While somebody holds
+ * a part of its ranges, it is not done; so whoever holds one must not wait for it, and what he does
+ * in there himself is not `locked`. A store that does not overlap makes such transfers when they
+ * are started, waiting for the lock; unless the calling thread holds one (for another operation):
+ * then what would have to wait is left to test.
  */
 struct cio_batch {
-    int write; /* else read */
-    int locked; /* each transfer is made under the lock of its range */
+    int write;  /* else read */
+    int locked; /* against the read-modify-write of others */
     const struct cio_piece *piece;
     int n;
     int error;
     int done; /* set by cio_store_start/test/wait only, i.e. by the caller's thread */
     struct {
+        struct cio_store *by;   /* who has it: the store, or one below */
         struct cio_batch *next; /* in the store's queue */
         int taken;              /* pieces that have been begun */
         int left;               /* pieces that are not done */
@@ -50,7 +59,8 @@ struct cio_batch {
 
 /*
  * Whoever has nothing that could be under way leaves start to name NULL: batches are then done by
- * write and read when they are started.
+ * write and read when they are started. A start that has no use for a batch may hand it to
+ * cio_store_start of the store below, which has it from then on.
  */
 struct cio_store_ops {
     int (*write)(struct cio_store *s, const void *buf, int64_t len, int64_t off);
@@ -132,6 +142,13 @@ static inline int64_t cio_store_size(struct cio_store *s)
 }
 
 /*
+ * Transfers pieces of a batch, from number *next to before `end`, and counts *next up; under locks,
+ * if it is `locked`. Where pieces lie close together, one lock is taken for some of them. Stops at
+ * the first error. 1: the next one would have to wait for a lock, and the calling thread holds one.
+ */
+int cio_store_transfer_some(struct cio_store *s, const struct cio_batch *b, int *next, int end);
+
+/*
  * Starts a batch. Never fails: what goes wrong is the batch's error. A store that cannot overlap
  * does all of it here, and it is done at once. A batch of no pieces is done at once everywhere.
  */
@@ -140,7 +157,10 @@ void cio_store_start(struct cio_store *s, struct cio_batch *b);
 /* 1 if it is done. Never waits for the file. Also lets the store go on with what it has queued. */
 int cio_store_test(struct cio_store *s, struct cio_batch *b);
 
-/* Sleeps until it is done. */
+/*
+ * Sleeps until it is done. The error -EDEADLK: it is `locked`, the store does not overlap, and it
+ * would have to wait for a lock while the calling thread holds one.
+ */
 void cio_store_wait(struct cio_store *s, struct cio_batch *b);
 
 /*
@@ -186,17 +206,18 @@ struct cio_posix_calls {
 int cio_store_calls_create(const struct cio_posix_calls *calls, struct cio_store **out);
 
 /*
- * A pool of at most `threads` threads (1 or more) in front of `below`, which becomes the pool's:
- * destroyed with it, and not on failure. They call its write and read, so these must bear being
- * called from several threads at once, for ranges that do not overlap; all stores here do. None is
- * made before the first batch is started, and where none can be made, batches are done at once. A
- * child after fork() may use the store, without threads. -EINVAL, -ENOMEM.
+ * A pool of threads in front of `below`, which becomes the pool's: destroyed with it, and not on
+ * failure. At most `threads` (1 or more) for plain batches, and as many for `locked` ones. They
+ * call its write, read and lock, so these must bear being called from several threads at once; all
+ * stores here do. None is made before there is a batch for it, and where none can be made, batches
+ * are done at once. A child after fork() may use the store, without threads. -EINVAL, -ENOMEM.
  */
 int cio_store_thread_create(struct cio_store *below, int threads, struct cio_store **out);
 
 /*
  * The file behind a descriptor (not owned), through the kernel's io_uring, in the calling thread,
- * which must live until the store is destroyed. The error of the kernel where it has none, refuses
+ * which must live until the store is destroyed. Batches that are `locked` are done by a pool of
+ * threads. The error of the kernel where it has none, refuses
  * it, or cannot use it with this file: -ENOSYS, -EPERM, -EINVAL and others; -ENOMEM. A child after
  * fork() may use the store, without the ring.
  */
@@ -246,7 +267,7 @@ int cio_store_faulty_create(struct cio_store *below, struct cio_fault *fault,
 /*
  * Wraps `below` (not owned), which must not overlap. Batches are under way until they have been
  * tested up to 16 times, so that some end before others that were started earlier: how a slow file
- * looks to the caller, without threads and the same with every seed.
+ * looks to the caller, without threads and the same with every seed. For one thread.
  */
 int cio_store_late_create(struct cio_store *below, uint64_t seed, struct cio_store **out);
 

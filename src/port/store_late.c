@@ -23,22 +23,23 @@ static void late_start(struct cio_store *s, struct cio_batch *b)
     struct late_store *l = late_of(s);
 
     l->random = l->random * 6364136223846793005u + 1442695040888963407u;
-    b->error = b->done = 0;
     b->own.left = (int)(l->random >> 60);
 }
 
 static int late_test(struct cio_store *s, struct cio_batch *b)
 {
-    if (b->done || b->own.left-- > 0)
-        return b->done;
+    if (b->own.left-- > 0)
+        return 0;
     cio_store_start(s->below, b);
-    return cio_store_test(s->below, b);
+    return b->done;
 }
 
 static void late_wait(struct cio_store *s, struct cio_batch *b)
 {
-    while (!late_test(s, b))
+    while (b->own.left-- > 0)
         ;
+    cio_store_start(s->below, b);
+    cio_store_wait(s->below, b);
 }
 
 static int late_depth(const struct cio_store *s)

@@ -1,6 +1,10 @@
 /*
  * A pool of threads in front of a blocking store.
  *
+ * It has two crews, one for batches that are `locked` and one for all others. Transfers under a
+ * lock may have to wait until somebody gives that lock back, who may need plain transfers for it:
+ * if one crew did both, all of its threads could wait for what none of them would do.
+ *
  * Batches wait in a queue, in the order in which they were started. A thread takes a run of pieces
  * from the first of them: enough small ones that the queue's lock is not what it spends its time
  * on, and no more, so that the others find work too. Whoever leaves something in the queue wakes
@@ -10,8 +14,8 @@
  * batch. They have all signals blocked, since a handler of the program must not run in a thread
  * that it does not know of.
  *
- * After fork() the child has none of the threads, and cannot know in what state they left the lock:
- * it touches neither. It does its batches at once, and a batch of the parent's is done with
+ * After fork() the child has none of the threads, and cannot know in what state others left the
+ * mutex: it touches neither. It does its batches at once, and a batch of the parent's is done with
  * -ECANCELED if the child asks for it.
  */
 #include "port/store.h"
@@ -30,16 +34,25 @@
 #define RUN_BYTES ((int64_t)1 << 20)
 #define STACK_BYTES ((size_t)256 << 10)
 
-struct pool {
-    struct cio_store store;
-    pthread_mutex_t mutex; /* of what follows, but `made`, `max` and `pid` are the caller's own */
-    pthread_cond_t work, done;
+/* Threads, and the queue of batches that they serve. */
+struct crew {
+    struct pool *pool;
+    pthread_cond_t work;
     struct cio_batch *head, **tail;
     int64_t queued; /* pieces that nobody has taken */
-    int busy, stop;
+    int busy, made;
+    pthread_t *thread;
+};
+
+struct pool {
+    struct cio_store store;
+    pid_t pid;             /* this and `max` stay as they are */
+    int max;               /* threads of a crew */
+    pthread_mutex_t mutex; /* of what follows */
+    pthread_cond_t done;
+    int stop;
     uint32_t word;
-    pid_t pid;
-    int max, made;
+    struct crew plain, locked;
     pthread_t thread[];
 };
 
@@ -65,9 +78,9 @@ static void wake_sleepers(uint32_t *word)
 /* The threads. */
 
 /* The rest of a batch that has failed is one run, of which nothing will be done. */
-static struct run take(struct pool *p)
+static struct run take(struct crew *c)
 {
-    struct cio_batch *b = p->head;
+    struct cio_batch *b = c->head;
     struct run r = {b, b->own.taken, b->own.taken, b->own.error};
     int64_t bytes = 0;
 
@@ -75,19 +88,24 @@ static struct run take(struct pool *p)
         bytes += b->piece[r.to++].len;
     } while (r.to < b->n && (r.error != 0 || bytes + b->piece[r.to].len <= RUN_BYTES));
     b->own.taken = r.to;
-    p->queued -= r.to - r.from;
+    c->queued -= r.to - r.from;
     if (r.to < b->n)
         return r;
-    p->head = b->own.next;
-    if (p->head == NULL)
-        p->tail = &p->head;
+    c->head = b->own.next;
+    if (c->head == NULL)
+        c->tail = &c->head;
     return r;
 }
 
+/* A thread of a crew holds no lock yet, so it waits for any. */
 static void transfer_run(struct pool *p, struct run *r)
 {
-    for (int i = r->from; i < r->to && r->error == 0; i++)
-        r->error = cio_store_transfer(p->store.below, r->batch->write, &r->batch->piece[i]);
+    int next = r->from;
+
+    if (r->error == 0)
+        r->error = cio_store_transfer_some(p->store.below, r->batch, &next, r->to);
+    if (r->error > 0)
+        r->error = -EDEADLK;
 }
 
 /* Once nothing is left, the batch is the caller's again and not to be touched. */
@@ -105,30 +123,32 @@ static void put_back(struct pool *p, const struct run *r)
     wake_sleepers(&p->word);
 }
 
-static void serve_one(struct pool *p)
+static void serve_one(struct crew *c)
 {
-    struct run r = take(p);
+    struct pool *p = c->pool;
+    struct run r = take(c);
 
-    p->busy++;
-    if (p->head != NULL)
-        pthread_cond_signal(&p->work);
+    c->busy++;
+    if (c->head != NULL)
+        pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&p->mutex);
     transfer_run(p, &r);
     pthread_mutex_lock(&p->mutex);
-    p->busy--;
+    c->busy--;
     put_back(p, &r);
 }
 
 static void *serve(void *arg)
 {
-    struct pool *p = arg;
+    struct crew *c = arg;
+    struct pool *p = c->pool;
 
     pthread_mutex_lock(&p->mutex);
-    while (p->head != NULL || !p->stop) {
-        if (p->head != NULL)
-            serve_one(p);
+    while (c->head != NULL || !p->stop) {
+        if (c->head != NULL)
+            serve_one(c);
         else
-            pthread_cond_wait(&p->work, &p->mutex);
+            pthread_cond_wait(&c->work, &p->mutex);
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;
@@ -137,7 +157,7 @@ static void *serve(void *arg)
 /* The caller. */
 
 /* Where thread-local data of the program does not fit on the small stack, an ordinary one. */
-static int create_thread(struct pool *p, pthread_t *thread)
+static int create_thread(struct crew *c, pthread_t *thread)
 {
     pthread_attr_t attr;
     int rc = pthread_attr_init(&attr);
@@ -145,59 +165,60 @@ static int create_thread(struct pool *p, pthread_t *thread)
     if (rc != 0)
         return -rc;
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    rc = pthread_create(thread, &attr, serve, p);
+    rc = pthread_create(thread, &attr, serve, c);
     pthread_attr_destroy(&attr);
     if (rc == EINVAL)
-        rc = pthread_create(thread, NULL, serve, p);
+        rc = pthread_create(thread, NULL, serve, c);
     return -rc;
 }
 
 /* Makes threads for `n` more pieces, as far as they can be had. */
-static void grow(struct pool *p, int n)
+static void grow(struct crew *c, int n)
 {
+    int max = c->pool->max;
     sigset_t all, before;
 
-    if (p->made == p->max || p->made - p->busy >= p->queued + n)
+    if (c->made == max || c->made - c->busy >= c->queued + n)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (p->made < p->max && p->made - p->busy < p->queued + n) {
-        if (create_thread(p, &p->thread[p->made]) < 0)
+    while (c->made < max && c->made - c->busy < c->queued + n) {
+        if (create_thread(c, &c->thread[c->made]) < 0)
             break;
-        p->made++;
+        c->made++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    p->pid = getpid();
 }
 
-static void enqueue(struct pool *p, struct cio_batch *b)
+static void enqueue(struct crew *c, struct cio_batch *b)
 {
     b->own.next = NULL;
     b->own.taken = 0;
     b->own.left = b->n;
     b->own.error = 0;
-    *p->tail = b;
-    p->tail = &b->own.next;
-    p->queued += b->n;
-    pthread_cond_signal(&p->work);
+    *c->tail = b;
+    c->tail = &b->own.next;
+    c->queued += b->n;
+    pthread_cond_signal(&c->work);
 }
 
 static int forked(const struct pool *p)
 {
-    return p->made > 0 && p->pid != getpid();
+    return p->pid != getpid();
 }
 
 static int offer(struct pool *p, struct cio_batch *b)
 {
+    struct crew *c = b->locked ? &p->locked : &p->plain;
     int taken;
 
     if (forked(p))
         return 0;
     pthread_mutex_lock(&p->mutex);
-    grow(p, b->n);
-    taken = p->made > 0;
+    grow(c, b->n);
+    taken = c->made > 0;
     if (taken)
-        enqueue(p, b);
+        enqueue(c, b);
     pthread_mutex_unlock(&p->mutex);
     return taken;
 }
@@ -259,14 +280,29 @@ static const char *pool_name(const struct cio_store *s)
     return "thread";
 }
 
-static void stop_threads(struct pool *p)
+static void crew_init(struct crew *c, struct pool *p, pthread_t *thread)
+{
+    c->pool = p;
+    c->tail = &c->head;
+    c->thread = thread;
+    pthread_cond_init(&c->work, NULL);
+}
+
+/* They have been told to stop. */
+static void crew_fini(struct crew *c)
+{
+    for (int i = 0; i < c->made; i++)
+        pthread_join(c->thread[i], NULL);
+    pthread_cond_destroy(&c->work);
+}
+
+static void tell_to_stop(struct pool *p)
 {
     pthread_mutex_lock(&p->mutex);
     p->stop = 1;
-    pthread_cond_broadcast(&p->work);
+    pthread_cond_broadcast(&p->plain.work);
+    pthread_cond_broadcast(&p->locked.work);
     pthread_mutex_unlock(&p->mutex);
-    for (int i = 0; i < p->made; i++)
-        pthread_join(p->thread[i], NULL);
 }
 
 static void pool_destroy(struct cio_store *s)
@@ -274,9 +310,10 @@ static void pool_destroy(struct cio_store *s)
     struct pool *p = pool_of(s);
 
     if (!forked(p)) {
-        stop_threads(p);
+        tell_to_stop(p);
+        crew_fini(&p->plain);
+        crew_fini(&p->locked);
         pthread_cond_destroy(&p->done);
-        pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->mutex);
     }
     cio_store_destroy(p->store.below);
@@ -299,16 +336,17 @@ int cio_store_thread_create(struct cio_store *below, int threads, struct cio_sto
 
     if (threads < 1)
         return -EINVAL;
-    p = calloc(1, sizeof(*p) + (size_t)threads * sizeof(p->thread[0]));
+    p = calloc(1, sizeof(*p) + 2 * (size_t)threads * sizeof(p->thread[0]));
     if (p == NULL)
         return -ENOMEM;
     p->store.ops = &pool_ops;
     p->store.below = below;
+    p->pid = getpid();
     p->max = threads;
-    p->tail = &p->head;
     pthread_mutex_init(&p->mutex, NULL);
-    pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->done, NULL);
+    crew_init(&p->plain, p, p->thread);
+    crew_init(&p->locked, p, p->thread + threads);
     *out = &p->store;
     return 0;
 }

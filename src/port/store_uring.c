@@ -13,6 +13,9 @@
  * The ring is made with the store, since only that tells whether there is one. The caller makes the
  * store at the first collective call, not at open.
  *
+ * A ring cannot lock. Batches that are `locked` go to the store below, a pool of threads, which
+ * makes none before there is such a batch.
+ *
  * After fork() the child shares the ring's memory with its parent, and leaves it alone: it does its
  * batches at once, and a batch of the parent's is done with -ECANCELED if the child asks for it.
  */
@@ -54,6 +57,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
 #include <time.h>
 #include <unistd.h>
 
+#define THREADS 4
 #define DEPTH 4 /* workers find the next batch waiting; more only makes the queue longer */
 
 static const struct cio_uring_limits usual_limits = {.entries = 64, .bytes = (int64_t)1 << 30};
@@ -322,7 +326,7 @@ static void uring_start(struct cio_store *s, struct cio_batch *b)
 {
     struct uring *u = uring_of(s);
 
-    if (forked(u)) {
+    if (b->locked || forked(u)) {
         cio_store_start(u->store.below, b);
         return;
     }
@@ -434,6 +438,19 @@ static struct uring *uring_new(int fd, const struct cio_uring_limits *limits)
     return u;
 }
 
+static int create_below(int fd, struct cio_store **out)
+{
+    struct cio_store *posix;
+    int rc = cio_store_posix_create(fd, &posix);
+
+    if (rc < 0)
+        return rc;
+    rc = cio_store_thread_create(posix, THREADS, out);
+    if (rc < 0)
+        cio_store_destroy(posix);
+    return rc;
+}
+
 int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits,
                                    struct cio_store **out)
 {
@@ -445,7 +462,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
     u = uring_new(fd, limits);
     if (u == NULL)
         return -ENOMEM;
-    rc = cio_store_posix_create(fd, &u->store.below);
+    rc = create_below(fd, &u->store.below);
     if (rc < 0)
         goto free_store;
     rc = ring_open(&u->ring, limits->entries);

@@ -1,4 +1,5 @@
-/* Locks: between threads, stores, descriptors and processes. */
+/* Locks: between threads, stores, descriptors and processes; and batches that are made under them.
+ */
 #include "../plan/check.h"
 
 #include <errno.h>
@@ -6,13 +7,17 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "batches.h"
+
+enum { BYTES = 512, TURNS = 60 };
 
 static void nap(int us)
 {
@@ -317,6 +322,306 @@ static void test_classic(void)
     close(fd);
 }
 
+/* ---- batches under locks, against somebody who reads, modifies and writes back ---- */
+
+enum style { STORE, CLASSIC_THREAD, CLASSIC_PROCESS };
+
+/* Goes over all of the file, and has the odd bytes for its own. */
+struct rewriter {
+    int fd, stop, errors;
+    enum style style;
+    struct cio_store *store;
+    pthread_t thread;
+    pid_t child;
+};
+
+static int take(const struct rewriter *w)
+{
+    return w->style == STORE ? cio_store_lock(w->store, 0, BYTES)
+                             : classic(w->fd, F_WRLCK, F_SETLKW, 0, BYTES);
+}
+
+static void give(const struct rewriter *w)
+{
+    if (w->style == STORE)
+        cio_store_unlock(w->store, 0, BYTES);
+    else
+        classic(w->fd, F_UNLCK, F_SETLK, 0, BYTES);
+}
+
+static void rewrite_once(struct rewriter *w, int turn)
+{
+    char bytes[BYTES] = {0};
+
+    w->errors += take(w) != 0;
+    w->errors += pread(w->fd, bytes, BYTES, 0) < 0;
+    nap(500);
+    for (int i = 1; i < BYTES; i += 2)
+        bytes[i] = (char)turn;
+    w->errors += pwrite(w->fd, bytes, BYTES, 0) != BYTES;
+    give(w);
+    nap(500);
+}
+
+static void *rewrite(void *arg)
+{
+    struct rewriter *w = arg;
+
+    for (int turn = 0; !__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE); turn++)
+        rewrite_once(w, turn);
+    return NULL;
+}
+
+static void rewriter_start(struct rewriter *w, int fd, enum style style)
+{
+    *w = (struct rewriter){.fd = other_descriptor(fd), .style = style};
+    if (style == STORE)
+        w->store = posix_on(w->fd);
+    if (style == CLASSIC_PROCESS) {
+        w->child = fork();
+        if (w->child == 0) {
+            alarm(120);
+            close(w->fd);
+            w->fd = other_descriptor(fd);
+            rewrite(w);
+        }
+    } else {
+        CHECK(pthread_create(&w->thread, NULL, rewrite, w) == 0);
+    }
+}
+
+static void rewriter_end(struct rewriter *w)
+{
+    if (w->style == CLASSIC_PROCESS) {
+        CHECK(kill(w->child, SIGKILL) == 0 && waitpid(w->child, NULL, 0) == w->child);
+    } else {
+        __atomic_store_n(&w->stop, 1, __ATOMIC_RELEASE);
+        pthread_join(w->thread, NULL);
+    }
+    CHECK(w->errors == 0);
+    cio_store_destroy(w->store);
+    close(w->fd);
+}
+
+/* Even bytes that are not what was written last, seen when nobody is at them. */
+static int count_lost(struct cio_store *s, char value)
+{
+    char bytes[BYTES];
+    int lost = 0;
+
+    CHECK(cio_store_lock(s, 0, BYTES) == 0);
+    CHECK(cio_store_read(s, bytes, BYTES, 0) == 0);
+    cio_store_unlock(s, 0, BYTES);
+    for (int i = 0; i < BYTES; i += 2)
+        lost += bytes[i] != value;
+    return lost;
+}
+
+/* Writes all even bytes again and again. Returns how many were lost. */
+static int write_turns(struct cio_store *s, int locked)
+{
+    char bytes[BYTES / 2];
+    struct cio_piece piece[BYTES / 2];
+    struct cio_batch b = {.write = 1, .locked = locked, .piece = piece, .n = BYTES / 2};
+    int lost = 0;
+
+    for (int i = 0; i < b.n; i++)
+        piece[i] = (struct cio_piece){bytes + i, 1, 2 * i};
+    for (int turn = 1; turn <= TURNS; turn++) {
+        memset(bytes, turn, sizeof(bytes));
+        cio_store_start(s, &b);
+        cio_store_wait(s, &b);
+        CHECK(b.error == 0);
+        lost += count_lost(s, (char)turn);
+    }
+    return lost;
+}
+
+static int is_there(int fd, enum cio_store_kind kind)
+{
+    struct cio_store *s;
+
+    if (kind != CIO_STORE_URING)
+        return 1;
+    if (cio_store_uring_create(fd, &s) < 0)
+        return 0;
+    cio_store_destroy(s);
+    return 1;
+}
+
+static void test_locked(enum cio_store_kind kind, enum style style)
+{
+    int fd = temporary_file(), lost[2];
+    struct rewriter w;
+    struct cio_store *s;
+
+    if (is_there(fd, kind)) {
+        rewriter_start(&w, fd, style);
+        CHECK(cio_store_open(fd, kind, &s) == 0);
+        for (int locked = 0; locked < 2; locked++)
+            lost[locked] = write_turns(s, locked);
+        CHECK(lost[0] > 0 && lost[1] == 0);
+        printf("%s store, rewriter %d: %d bytes lost without locks, %d with\n", cio_store_name(s),
+               style, lost[0], lost[1]);
+        cio_store_destroy(s);
+        rewriter_end(&w);
+    }
+    close(fd);
+}
+
+/* ---- a batch under a lock, and somebody of the same process who holds that lock for long ---- */
+
+/* What holds a range needs of the store is done, though the store's threads wait for the range. */
+static void check_holder(struct cio_store *s, int overlaps)
+{
+    char ones[10], twos[10], got[10];
+    struct cio_piece one[4], two = {twos, 10, 5}, read = {got, 10, 5};
+    struct cio_batch b = {.write = 1, .locked = 1, .piece = one, .n = 4};
+
+    memset(ones, 1, 10);
+    memset(twos, 2, 10);
+    for (int i = 0; i < 4; i++)
+        one[i] = (struct cio_piece){ones, 10, i << 21};
+    CHECK(cio_store_lock(s, 0, 1 << 20) == 0);
+    cio_store_start(s, &b);
+    nap(20000);
+    CHECK(run_batch(s, 0, &read, 1) == 0 && got[0] == 0);
+    CHECK(run_batch(s, 1, &two, 1) == 0);
+    CHECK(run_batch(s, 0, &read, 1) == 0 && got[0] == 2);
+    CHECK(cio_store_test(s, &b) == 0);
+    cio_store_unlock(s, 0, 1 << 20);
+    cio_store_wait(s, &b);
+    CHECK(b.done && b.error == 0);
+    CHECK(run_batch(s, 0, &read, 1) == 0 && got[4] == 1 && got[5] == 2);
+    CHECK(cio_store_lock(s, 0, 1 << 20) == 0);
+    cio_store_start(s, &b);
+    if (!overlaps) {
+        cio_store_wait(s, &b);
+        CHECK(b.done && b.error == -EDEADLK);
+    }
+    cio_store_unlock(s, 0, 1 << 20);
+    cio_store_wait(s, &b);
+    cio_store_destroy(s);
+}
+
+static void test_holder(void)
+{
+    int fd = temporary_file();
+    struct cio_store *s, *memory;
+
+    check_holder(posix_on(fd), 0);
+    for (int threads = 1; threads < 3; threads++) {
+        CHECK(ftruncate(fd, 0) == 0);
+        CHECK(cio_store_thread_create(posix_on(fd), threads, &s) == 0);
+        check_holder(s, 1);
+    }
+    if (is_there(fd, CIO_STORE_URING)) {
+        CHECK(ftruncate(fd, 0) == 0 && cio_store_uring_create(fd, &s) == 0);
+        check_holder(s, 1);
+    }
+    CHECK(cio_store_memory_create(&memory) == 0);
+    check_holder(memory, 0);
+    close(fd);
+}
+
+/* As a late store shows it to its only thread: done some time after the lock has been given back.
+ */
+static void test_late(void)
+{
+    struct cio_store *memory, *s;
+    char c = 1;
+    struct cio_piece piece = {&c, 1, 10};
+    struct cio_batch b = {.write = 1, .locked = 1, .piece = &piece, .n = 1};
+
+    CHECK(cio_store_memory_create(&memory) == 0 && cio_store_late_create(memory, 7, &s) == 0);
+    CHECK(cio_store_lock(s, 0, 100) == 0);
+    cio_store_start(s, &b);
+    for (int i = 0; i < 100; i++)
+        CHECK(cio_store_test(s, &b) == 0);
+    cio_store_unlock(s, 0, 100);
+    CHECK(cio_store_test(s, &b) == 1 && b.error == 0);
+    c = 0;
+    CHECK(cio_store_read(s, &c, 1, 10) == 0 && c == 1);
+    cio_store_destroy(s);
+    cio_store_destroy(memory);
+}
+
+/* ---- which locks are taken ---- */
+
+/* A store that checks that what is written lies in what is locked. */
+struct watcher {
+    struct cio_store store;
+    int64_t off, len; /* locked now */
+    int locks, writes, lock_error;
+};
+
+static int watch_lock(struct cio_store *s, int64_t off, int64_t len)
+{
+    struct watcher *w = (struct watcher *)s;
+
+    CHECK(w->len == 0);
+    if (w->lock_error != 0)
+        return w->lock_error;
+    w->locks++;
+    w->off = off;
+    w->len = len;
+    return 0;
+}
+
+static void watch_unlock(struct cio_store *s, int64_t off, int64_t len)
+{
+    struct watcher *w = (struct watcher *)s;
+
+    CHECK(w->off == off && w->len == len);
+    w->len = 0;
+}
+
+static int watch_write(struct cio_store *s, const void *buf, int64_t len, int64_t off)
+{
+    struct watcher *w = (struct watcher *)s;
+
+    (void)buf;
+    w->writes++;
+    CHECK(w->lock_error != 0 || (off >= w->off && off + len <= w->off + w->len));
+    return 0;
+}
+
+static const struct cio_store_ops watcher_ops = {
+    .write = watch_write, .lock = watch_lock, .unlock = watch_unlock};
+
+static struct watcher watch(const struct cio_piece *piece, int n, int lock_error, int want)
+{
+    struct watcher w = {.store = {&watcher_ops, NULL}, .lock_error = lock_error};
+    struct cio_batch b = {.write = 1, .locked = 1, .piece = piece, .n = n};
+
+    cio_store_start(&w.store, &b);
+    CHECK(b.done && b.error == want && w.len == 0);
+    return w;
+}
+
+/* One lock for neighbours, in any order; one each for those far apart, or large. */
+static void test_spans(void)
+{
+    enum { N = 64, FAR = 2 << 20 };
+    struct cio_piece near[N], far[N], large[2] = {{NULL, FAR, FAR}, {NULL, FAR, 2 * FAR}};
+    struct watcher w;
+
+    for (int i = 0; i < N; i++) {
+        near[i] = (struct cio_piece){NULL, 8, 1000 + 100 * ((i * 37) % N)};
+        far[i] = (struct cio_piece){NULL, 8, (int64_t)FAR * (N - i)};
+    }
+    w = watch(near, N, 0, 0);
+    CHECK(w.locks == 1 && w.writes == N);
+    w = watch(far, N, 0, 0);
+    CHECK(w.locks == N && w.writes == N);
+    w = watch(large, 2, 0, 0);
+    CHECK(w.locks == 2 && w.writes == 2);
+    w = watch(near, N, -ENOTSUP, 0);
+    CHECK(w.writes == N);
+    w = watch(near, N, -EIO, -EIO);
+    CHECK(w.writes == 0);
+}
+
 int main(void)
 {
     test_in_process(1);
@@ -326,5 +631,11 @@ int main(void)
     test_never_waits_twice();
     test_fork();
     test_classic();
+    for (int kind = CIO_STORE_BLOCKING; kind <= CIO_STORE_URING; kind++)
+        for (int style = STORE; style <= CLASSIC_PROCESS; style++)
+            test_locked((enum cio_store_kind)kind, (enum style)style);
+    test_holder();
+    test_late();
+    test_spans();
     return check_done("test_store_lock");
 }
