@@ -47,7 +47,9 @@ TESTS +=                              \
     test/port/test_store_large        \
     test/port/test_store_lock         \
     test/port/test_store_overlap      \
+    test/port/test_store_shared       \
     test/port/test_store_thread       \
+    test/port/test_store_uring_faults \
     test/port/test_throttle           \
     test/exec/test_eof                \
     test/exec/test_excuse             \

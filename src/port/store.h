@@ -3,9 +3,13 @@
  * a time by calls that block, or in batches that are under way while the caller does other things.
  * Results are 0 or a negative errno.
  *
- * A store belongs to one thread, the caller's: every function here is called from it. Some stores
- * have threads of their own, or the kernel's; these call nobody but the system. Blocking calls may
- * be made while batches are under way, on other ranges of the file.
+ * Threads: any thread may call any function here, several at once and on one store, but two. Create
+ * and destroy are of one thread, while no other is in the store. A batch is of one thread at a
+ * time: who starts it, tests it and waits for it may be different ones, one after the other. Which
+ * thread starts a batch does not matter to it, nor whether that thread lives on. (Stores that are
+ * only for tests and simulation say where they are for less.) Some stores have threads of their
+ * own, or the kernel's; these call nobody but the system. Blocking calls may be made while batches
+ * are under way, on other ranges of the file.
  *
  * Read-modify-write is the caller's: lock the range, read it in batches, fill in, write it in
  * batches, and unlock once that is done. Others are kept out only if they lock, too: another
@@ -215,18 +219,31 @@ int cio_store_calls_create(const struct cio_posix_calls *calls, struct cio_store
 int cio_store_thread_create(struct cio_store *below, int threads, struct cio_store **out);
 
 /*
- * The file behind a descriptor (not owned), through the kernel's io_uring, in the calling thread,
- * which must live until the store is destroyed. Batches that are `locked` are done by a pool of
- * threads. The error of the kernel where it has none, refuses
- * it, or cannot use it with this file: -ENOSYS, -EPERM, -EINVAL and others; -ENOMEM. A child after
- * fork() may use the store, without the ring.
+ * The file behind a descriptor (not owned), through the kernel's io_uring. Batches that are
+ * `locked` are done by a pool of threads. If the ring fails later on, what it has not taken is done
+ * by the calling thread, and what is started from then on by the pool. The error of the kernel
+ * where it has none, refuses it, or cannot use it with this file: -ENOSYS, -EPERM, -EINVAL and
+ * others; -ENOMEM. A child after fork() may use the store, without the ring.
  */
 int cio_store_uring_create(int fd, struct cio_store **out);
 
+/*
+ * What the store asks of the kernel, so that its failures can be tested. Results are those of the
+ * system calls, or a negative errno. NULL means the system's.
+ */
+struct cio_uring_calls {
+    int (*setup)(void *self, unsigned entries, void *params);
+    int (*enter)(void *self, int ring, unsigned submit);
+    void *(*map)(void *self, int ring, size_t len, int64_t off); /* NULL, and errno */
+    int (*result)(void *self, int result); /* what to make of the result of a request */
+    void *self;
+};
+
 /* The same with a smaller ring and smaller requests, so that a full ring and a split are tested. */
 struct cio_uring_limits {
-    int entries;   /* pieces under way at once; a power of two */
-    int64_t bytes; /* in one request, less than 2 GiB */
+    int entries;                         /* pieces under way at once; a power of two */
+    int64_t bytes;                       /* in one request, less than 2 GiB */
+    const struct cio_uring_calls *calls; /* or NULL */
 };
 int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits,
                                    struct cio_store **out);

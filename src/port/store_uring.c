@@ -16,8 +16,18 @@
  * A ring cannot lock. Batches that are `locked` go to the store below, a pool of threads, which
  * makes none before there is such a batch.
  *
- * After fork() the child shares the ring's memory with its parent, and leaves it alone: it does its
- * batches at once, and a batch of the parent's is done with -ECANCELED if the child asks for it.
+ * Where the kernel is short of something, or a signal comes, what it would not take is offered
+ * again, for a moment (PATIENCE). After that, or at once if something else is wrong, the ring is
+ * not used any more: the thread that came upon it transfers what the kernel has not taken, what it
+ * has is waited for (it ends without calls), and later batches are the pool's. A request that the
+ * kernel gives back undone again and again (TRIES) is made by the thread that finds it, too.
+ *
+ * Several threads may be here at once: one mutex, not held while something is transferred or waited
+ * for. When a thread exits, the kernel may cancel what it has submitted; that is begun again.
+ *
+ * After fork() the child shares the ring's memory with its parent, and leaves it alone: its batches
+ * go to the store below, and a batch of the parent's is done with -ECANCELED if the child asks for
+ * it.
  */
 #include "port/store.h"
 
@@ -51,16 +61,21 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
 #else
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#define THREADS 4
 #define DEPTH 4 /* workers find the next batch waiting; more only makes the queue longer */
+#define MS ((int64_t)1000000)
+#define PATIENCE (100 * MS)
+#define TRIES 100
+#define THREADS 4
 
-static const struct cio_uring_limits usual_limits = {.entries = 64, .bytes = (int64_t)1 << 30};
+static const struct cio_uring_limits usual_limits = {64, (int64_t)1 << 30, NULL};
 
 /* What is mapped of the kernel's: indices and masks, the submissions and the completions. */
 struct ring {
@@ -73,23 +88,29 @@ struct ring {
     const struct io_uring_cqe *cqe;
 };
 
-/* The rest of a piece that is under way; or the number of the next free slot. */
+/* The rest of a piece that is under way; or free. */
 struct slot {
     struct cio_batch *batch;
     struct cio_piece rest;
-    int next;
+    int tries; /* since it last got on */
+    int next;  /* in one of the lists below */
 };
 
 struct uring {
-    struct cio_store store;
+    struct cio_store store; /* below: a pool of threads */
     int fd;
     pid_t pid;
+    int64_t bytes; /* at most, in one request */
+    struct cio_uring_calls calls;
+    pthread_mutex_t mutex; /* of what follows */
     struct ring ring;
     struct cio_batch *head, **tail; /* batches with pieces that have no slot yet */
     unsigned prepared;              /* requests that the kernel has not been told of */
     unsigned under_way;             /* and those that it has */
-    int64_t bytes;                  /* at most, in one request */
+    int64_t refused;                /* since when the kernel has taken none; 0: it takes them */
+    int broken;                     /* why the ring is not used any more (negative errno); or 0 */
     int free;                       /* the first free slot, or -1 */
+    int by_hand;                    /* the first slot that a calling thread has to do, or -1 */
     struct slot slot[];
 };
 
@@ -98,21 +119,75 @@ static struct uring *uring_of(struct cio_store *s)
     return (struct uring *)s;
 }
 
+/* The system. */
+
+static int system_setup(void *self, unsigned entries, void *params)
+{
+    int rc = (int)syscall(SYS_io_uring_setup, entries, params);
+
+    (void)self;
+    return rc < 0 ? -errno : rc;
+}
+
+static int system_enter(void *self, int ring, unsigned submit)
+{
+    int rc = (int)syscall(SYS_io_uring_enter, ring, submit, 0, 0, NULL, 0);
+
+    (void)self;
+    return rc < 0 ? -errno : rc;
+}
+
+static void *system_map(void *self, int ring, size_t len, int64_t off)
+{
+    void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, off);
+
+    (void)self;
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static int same_result(void *self, int result)
+{
+    (void)self;
+    return result;
+}
+
+static struct cio_uring_calls complete_calls(const struct cio_uring_calls *given)
+{
+    struct cio_uring_calls c = {0};
+
+    if (given != NULL)
+        c = *given;
+    c.setup = c.setup != NULL ? c.setup : system_setup;
+    c.enter = c.enter != NULL ? c.enter : system_enter;
+    c.map = c.map != NULL ? c.map : system_map;
+    c.result = c.result != NULL ? c.result : same_result;
+    return c;
+}
+
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 * MS + t.tv_nsec;
+}
+
 /* The ring. */
 
-static int map_ring(struct ring *r, const struct io_uring_params *p)
+static int map_ring(struct ring *r, const struct cio_uring_calls *c,
+                    const struct io_uring_params *p)
 {
-    int flags = MAP_SHARED | MAP_POPULATE, rc;
     size_t sq = p->sq_off.array + p->sq_entries * sizeof(unsigned);
     size_t cq = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
+    int rc;
 
     r->rings_size = sq > cq ? sq : cq;
     r->sqes_size = p->sq_entries * sizeof(struct io_uring_sqe);
-    r->rings = mmap(NULL, r->rings_size, PROT_READ | PROT_WRITE, flags, r->fd, IORING_OFF_SQ_RING);
-    if (r->rings == MAP_FAILED)
+    r->rings = c->map(c->self, r->fd, r->rings_size, IORING_OFF_SQ_RING);
+    if (r->rings == NULL)
         return -errno;
-    r->sqe = mmap(NULL, r->sqes_size, PROT_READ | PROT_WRITE, flags, r->fd, IORING_OFF_SQES);
-    if (r->sqe != MAP_FAILED)
+    r->sqe = c->map(c->self, r->fd, r->sqes_size, IORING_OFF_SQES);
+    if (r->sqe != NULL)
         return 0;
     rc = -errno;
     munmap(r->rings, r->rings_size);
@@ -135,16 +210,16 @@ static void find_queues(struct ring *r, const struct io_uring_params *p)
         array[i] = i;
 }
 
-static int ring_open(struct ring *r, int entries)
+static int ring_open(struct ring *r, const struct cio_uring_calls *c, int entries)
 {
     struct io_uring_params p;
     int rc;
 
     memset(&p, 0, sizeof(p));
-    r->fd = (int)syscall(SYS_io_uring_setup, entries, &p);
+    r->fd = c->setup(c->self, (unsigned)entries, &p);
     if (r->fd < 0)
-        return -errno;
-    rc = p.features & IORING_FEAT_SINGLE_MMAP ? map_ring(r, &p) : -ENOSYS;
+        return r->fd;
+    rc = p.features & IORING_FEAT_SINGLE_MMAP ? map_ring(r, c, &p) : -ENOSYS;
     if (rc < 0)
         close(r->fd);
     else
@@ -159,25 +234,25 @@ static void ring_close(struct ring *r)
     close(r->fd);
 }
 
-static int ring_enter(struct ring *r, unsigned submit, unsigned wait)
-{
-    int rc = (int)syscall(SYS_io_uring_enter, r->fd, submit, wait,
-                          wait ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
-
-    return rc < 0 ? -errno : rc;
-}
-
 /* Slots. */
 
-static void slot_free(struct uring *u, int i)
+static int slot_take(struct uring *u, int *list)
 {
-    u->slot[i].next = u->free;
-    u->free = i;
+    int i = *list;
+
+    *list = u->slot[i].next;
+    return i;
 }
 
-static void prepare(struct uring *u, int i)
+static void slot_put(struct uring *u, int *list, int i)
 {
-    struct slot *slot = &u->slot[i];
+    u->slot[i].next = *list;
+    *list = i;
+}
+
+static void enter_queue(struct uring *u, int i)
+{
+    const struct slot *slot = &u->slot[i];
     struct ring *r = &u->ring;
     unsigned tail = *r->sq_tail;
     int64_t len = slot->rest.len < u->bytes ? slot->rest.len : u->bytes;
@@ -195,6 +270,15 @@ static void prepare(struct uring *u, int i)
     u->prepared++;
 }
 
+static void prepare(struct uring *u, int i)
+{
+    if (u->broken == 0 && u->slot[i].tries < TRIES)
+        enter_queue(u, i);
+    else
+        slot_put(u, &u->by_hand, i);
+}
+
+/* Once nothing is left, the batch is the caller's again and not to be touched. */
 static void piece_done(struct cio_batch *b, int error)
 {
     if (b->own.error == 0)
@@ -205,7 +289,7 @@ static void piece_done(struct cio_batch *b, int error)
 static void slot_done(struct uring *u, int i, int error)
 {
     piece_done(u->slot[i].batch, error);
-    slot_free(u, i);
+    slot_put(u, &u->free, i);
 }
 
 /* What a piece has come to. 1: there is more to transfer. Reading at the end gives zeros. */
@@ -213,7 +297,8 @@ static int advance(struct slot *slot, int result)
 {
     struct cio_piece *rest = &slot->rest;
 
-    if (result == -EINTR || result == -EAGAIN)
+    slot->tries++;
+    if (result == -EINTR || result == -EAGAIN || result == -ECANCELED)
         return 1;
     if (result < 0)
         return result;
@@ -226,12 +311,14 @@ static int advance(struct slot *slot, int result)
     rest->buf += result;
     rest->off += result;
     rest->len -= result;
+    slot->tries = 0;
     return rest->len > 0 && slot->batch->own.error == 0;
 }
 
 static void complete(struct uring *u, const struct io_uring_cqe *cqe)
 {
-    int i = (int)cqe->user_data, rc = advance(&u->slot[i], cqe->res);
+    int i = (int)cqe->user_data;
+    int rc = advance(&u->slot[i], u->calls.result(u->calls.self, cqe->res));
 
     u->under_way--;
     if (rc > 0)
@@ -250,33 +337,62 @@ static void reap(struct uring *u)
     __atomic_store_n(r->cq_head, head, __ATOMIC_RELEASE);
 }
 
-/* Takes back what the kernel would not have. */
-static void withdraw(struct uring *u, int error)
+/* Takes back what the kernel would not have, and offers it nothing any more. */
+static void give_up(struct uring *u, int error)
 {
     struct ring *r = &u->ring;
     unsigned tail = *r->sq_tail - u->prepared;
 
+    u->broken = error;
     for (unsigned i = 0; i < u->prepared; i++)
-        slot_done(u, (int)r->sqe[(tail + i) & r->sq_mask].user_data, error);
+        slot_put(u, &u->by_hand, (int)r->sqe[(tail + i) & r->sq_mask].user_data);
     __atomic_store_n(r->sq_tail, tail, __ATOMIC_RELEASE);
     u->prepared = 0;
 }
 
-/* Where the kernel is short of something, the rest is submitted another time. */
+/* An interruption, or a lack of something, and not for long yet. */
+static int may_pass(struct uring *u, int rc)
+{
+    if (rc != 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ENOMEM)
+        return 0;
+    if (u->refused == 0)
+        u->refused = now();
+    return now() - u->refused < PATIENCE;
+}
+
+/* What the kernel does not take now may be left for another time. */
 static void submit(struct uring *u)
 {
     while (u->prepared > 0) {
-        int rc = ring_enter(&u->ring, u->prepared, 0);
+        int rc = u->calls.enter(u->calls.self, u->ring.fd, u->prepared);
 
-        if (rc == -EAGAIN || rc == -EBUSY || rc == 0)
-            return;
         if (rc > 0) {
             u->prepared -= (unsigned)rc;
             u->under_way += (unsigned)rc;
+            u->refused = 0;
+        } else if (!may_pass(u, rc)) {
+            give_up(u, rc < 0 ? rc : -EIO);
         } else if (rc != -EINTR) {
-            withdraw(u, rc);
+            return;
         }
     }
+}
+
+/* Makes one transfer that the kernel did not. 0: there is none. */
+static int transfer_by_hand(struct uring *u)
+{
+    int i, error = 0;
+
+    if (u->by_hand < 0)
+        return 0;
+    i = slot_take(u, &u->by_hand);
+    if (u->slot[i].batch->own.error == 0) {
+        pthread_mutex_unlock(&u->mutex);
+        error = cio_store_transfer(u->store.below, u->slot[i].batch->write, &u->slot[i].rest);
+        pthread_mutex_lock(&u->mutex);
+    }
+    slot_done(u, i, error);
+    return 1;
 }
 
 /* Batches. */
@@ -285,15 +401,14 @@ static void submit(struct uring *u)
 static void begin_piece(struct uring *u, struct cio_batch *b)
 {
     const struct cio_piece *piece = &b->piece[b->own.taken++];
-    int i = u->free, error = piece->off < 0 ? -EINVAL : 0;
+    int i, error = piece->off < 0 ? -EINVAL : 0;
 
     if (piece->len == 0 || error != 0 || b->own.error != 0) {
         piece_done(b, error);
         return;
     }
-    u->free = u->slot[i].next;
-    u->slot[i].batch = b;
-    u->slot[i].rest = *piece;
+    i = slot_take(u, &u->free);
+    u->slot[i] = (struct slot){.batch = b, .rest = *piece};
     prepare(u, i);
 }
 
@@ -312,9 +427,11 @@ static void begin_batches(struct uring *u)
 
 static void go_on(struct uring *u)
 {
-    reap(u);
-    begin_batches(u);
-    submit(u);
+    do {
+        reap(u);
+        begin_batches(u);
+        submit(u);
+    } while (transfer_by_hand(u));
 }
 
 static int forked(const struct uring *u)
@@ -322,21 +439,36 @@ static int forked(const struct uring *u)
     return u->pid != getpid();
 }
 
-static void uring_start(struct cio_store *s, struct cio_batch *b)
+static void enqueue(struct uring *u, struct cio_batch *b)
 {
-    struct uring *u = uring_of(s);
-
-    if (b->locked || forked(u)) {
-        cio_store_start(u->store.below, b);
-        return;
-    }
     b->own.next = NULL;
-    b->own.taken = 0;
     b->own.left = b->n;
     b->own.error = 0;
     *u->tail = b;
     u->tail = &b->own.next;
-    go_on(u);
+}
+
+/* 0: it is not for the ring. */
+static int offer(struct uring *u, struct cio_batch *b)
+{
+    int takes;
+
+    if (b->locked || forked(u))
+        return 0;
+    pthread_mutex_lock(&u->mutex);
+    takes = u->broken == 0;
+    if (takes) {
+        enqueue(u, b);
+        go_on(u);
+    }
+    pthread_mutex_unlock(&u->mutex);
+    return takes;
+}
+
+static void uring_start(struct cio_store *s, struct cio_batch *b)
+{
+    if (!offer(uring_of(s), b))
+        cio_store_start(s->below, b);
 }
 
 static int batch_end(struct cio_batch *b, int error)
@@ -346,31 +478,50 @@ static int batch_end(struct cio_batch *b, int error)
     return 1;
 }
 
+/* Goes on with what there is. 1: the batch is over; else *under_way tells whether anything is. */
+static int look(struct uring *u, const struct cio_batch *b, int *under_way)
+{
+    int over;
+
+    pthread_mutex_lock(&u->mutex);
+    go_on(u);
+    over = b->own.left == 0;
+    *under_way = u->under_way > 0;
+    pthread_mutex_unlock(&u->mutex);
+    return over;
+}
+
 static int uring_test(struct cio_store *s, struct cio_batch *b)
 {
     struct uring *u = uring_of(s);
+    int under_way;
 
     if (forked(u))
         return batch_end(b, b->own.left > 0 ? -ECANCELED : b->own.error);
-    go_on(u);
-    return b->own.left > 0 ? 0 : batch_end(b, b->own.error);
+    return look(u, b, &under_way) && batch_end(b, b->own.error);
 }
 
-/* Until something is done, or, where nothing could be submitted, for a moment. */
-static void sleep_a_while(struct uring *u)
+/*
+ * Until the kernel says that something is done; but another thread may see it first, or the ring be
+ * no descriptor any more, so never for long.
+ */
+static void sleep_a_while(const struct uring *u, int under_way)
 {
-    struct timespec moment = {0, 1000000};
+    struct pollfd ring = {.fd = u->ring.fd, .events = POLLIN};
+    const struct timespec moment = {0, MS};
 
-    if (u->under_way > 0)
-        ring_enter(&u->ring, 0, 1);
-    else
+    if (!under_way || poll(&ring, 1, 10) < 0 || (ring.revents & ~POLLIN) != 0)
         nanosleep(&moment, NULL);
 }
 
 static void uring_wait(struct cio_store *s, struct cio_batch *b)
 {
-    while (!uring_test(s, b))
-        sleep_a_while(uring_of(s));
+    struct uring *u = uring_of(s);
+    int under_way;
+
+    while (!forked(u) && !look(u, b, &under_way))
+        sleep_a_while(u, under_way);
+    uring_test(s, b);
 }
 
 static int uring_depth(const struct cio_store *s)
@@ -390,6 +541,8 @@ static void uring_destroy(struct cio_store *s)
     struct uring *u = uring_of(s);
 
     ring_close(&u->ring);
+    if (!forked(u))
+        pthread_mutex_destroy(&u->mutex);
     cio_store_destroy(u->store.below);
     free(u);
 }
@@ -411,12 +564,13 @@ static int probe(struct uring *u, int flags)
 {
     struct cio_piece nothing = {(char *)u, 0, 0};
     struct cio_batch b = {.write = (flags & O_ACCMODE) == O_WRONLY, .own.left = 1};
-    int i = u->free;
+    int i = slot_take(u, &u->free);
 
-    u->free = u->slot[i].next;
-    u->slot[i] = (struct slot){&b, nothing, -1};
+    u->slot[i] = (struct slot){.batch = &b, .rest = nothing};
     prepare(u, i);
     uring_wait(&u->store, &b);
+    if (u->broken != 0)
+        return u->broken;
     return b.write && b.error == -EIO ? 0 : b.error;
 }
 
@@ -430,11 +584,13 @@ static struct uring *uring_new(int fd, const struct cio_uring_limits *limits)
     u->store.ops = &uring_ops;
     u->fd = fd;
     u->pid = getpid();
-    u->tail = &u->head;
     u->bytes = limits->bytes;
-    u->free = -1;
+    u->calls = complete_calls(limits->calls);
+    u->tail = &u->head;
+    u->free = u->by_hand = -1;
     for (int i = limits->entries - 1; i >= 0; i--)
-        slot_free(u, i);
+        slot_put(u, &u->free, i);
+    pthread_mutex_init(&u->mutex, NULL);
     return u;
 }
 
@@ -465,7 +621,7 @@ int cio_store_uring_create_limited(int fd, const struct cio_uring_limits *limits
     rc = create_below(fd, &u->store.below);
     if (rc < 0)
         goto free_store;
-    rc = ring_open(&u->ring, limits->entries);
+    rc = ring_open(&u->ring, &u->calls, limits->entries);
     if (rc < 0)
         goto destroy_below;
     rc = probe(u, flags);
@@ -479,6 +635,7 @@ close_ring:
 destroy_below:
     cio_store_destroy(u->store.below);
 free_store:
+    pthread_mutex_destroy(&u->mutex);
     free(u);
     return rc;
 }

@@ -119,7 +119,8 @@ static void test_threads(uint64_t *rng)
 /* Also with a ring that is always full, and with requests that take many turns. */
 static void test_uring(uint64_t *rng)
 {
-    const struct cio_uring_limits limits[] = {{64, 1 << 30}, {2, 1000}, {1, 1 << 30}, {8, 4097}};
+    const struct cio_uring_limits limits[] = {
+        {64, 1 << 30, NULL}, {2, 1000, NULL}, {1, 1 << 30, NULL}, {8, 4097, NULL}};
     int fd = temporary_file();
     struct cio_store *s;
 
