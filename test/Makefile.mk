@@ -44,6 +44,7 @@ TESTS +=                              \
     test/port/test_store              \
     test/port/test_store_async        \
     test/port/test_store_errors       \
+    test/port/test_store_faults       \
     test/port/test_store_large        \
     test/port/test_store_lock         \
     test/port/test_store_overlap      \
@@ -72,6 +73,10 @@ TESTS +=                              \
 test_plan_test_workloads_SOURCES = test/plan/test_workloads.c bench/workloads.c bench/workloads.h bench/twister.c bench/twister.h
 test_plan_test_workloads_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_plan_test_workloads_LDADD = $(LDADD) -lm
+
+## whose allocations and threads fail
+test_port_test_store_faults_LDFLAGS = $(AM_LDFLAGS) \
+    -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=pthread_create
 
 ## not run by `make check`: benchmarks of the CPU work, and one that needs mpiexec
 check_PROGRAMS += test/plan/bench_code test/plan/bench_merge test/exec/bench_engine
