@@ -624,6 +624,7 @@ static void test_spans(void)
 
 int main(void)
 {
+    alarm(240);
     test_in_process(1);
     test_in_process(2);
     test_order();
