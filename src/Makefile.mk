@@ -11,6 +11,8 @@ tamio_plan_sources =                  \
     %D%/plan/code.c                   \
     %D%/plan/code.h                   \
     %D%/plan/copy.h                   \
+    %D%/plan/crowd.c                  \
+    %D%/plan/crowd.h                  \
     %D%/plan/domain.c                 \
     %D%/plan/domain.h                 \
     %D%/plan/extent.c                 \
@@ -91,6 +93,8 @@ tamio_port_sources =                  \
     %D%/port/alloc.h                  \
     %D%/port/comm.h                   \
     %D%/port/comm_common.h            \
+    %D%/port/cores.c                  \
+    %D%/port/cores.h                  \
     %D%/port/log.c                    \
     %D%/port/log.h                    \
     %D%/port/nodemem.c                \

@@ -24,6 +24,7 @@ TESTS +=                              \
     test/plan/test_choose             \
     test/plan/test_code               \
     test/plan/test_copy               \
+    test/plan/test_crowd              \
     test/plan/test_domain             \
     test/plan/test_extent             \
     test/plan/test_flat               \
@@ -39,6 +40,7 @@ TESTS +=                              \
     test/plan/test_workloads          \
     test/plan/fuzz_code               \
     test/port/test_comm_loop          \
+    test/port/test_cores              \
     test/port/test_map                \
     test/port/test_nodemem            \
     test/port/test_store              \

@@ -90,8 +90,8 @@ static void put_layer(ADIO_File fd, int forced)
     ADIOI_TAM_Early_slots(&layer->fns);
     ADIOI_TAM_Early_init(&layer->early);
     cio_hints_init(&layer->hints);
-    layer->news = ADIOI_TAM_News_create(fd);
     fd->fns = &layer->fns;
+    ADIOI_TAM_News_init(fd);
 }
 
 /*
@@ -126,6 +126,8 @@ void ADIOI_TAM_Detach(ADIO_File fd)
     fd->fns = layer->below;
     pthread_mutex_destroy(&layer->early.lock);
     ADIOI_Free(layer->news);
+    if (layer->said != NULL)
+        ADIOI_Free(layer->said);
     ADIOI_Free(layer->fsname);
     ADIOI_Free(layer);
 }

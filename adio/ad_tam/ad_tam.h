@@ -54,8 +54,17 @@ typedef struct {
     int same;                   /* their hints */
     int error;
     int flat;                   /* one rank on every node */
-    int node_of[];              /* the first time */
+    int node_of[];              /* the first time; and who shares cores (ADIOI_TAM_CROWDED) */
 } ADIOI_TAM_News;
+#define ADIOI_TAM_CROWDED (1 << 30)
+
+/* What rank 0 is told by each rank the first time, and then, of the first three, the least of all. */
+typedef struct {
+    int64_t digest, minus_digest;       /* of the hints */
+    int64_t room;               /* address space */
+    int64_t cores;              /* that it may run on, */
+    uint64_t set;               /* and which (cio_cores) */
+} ADIOI_TAM_Said;
 
 /* A collective call, for its report. */
 typedef struct ADIOI_TAM_Call {
@@ -101,8 +110,10 @@ typedef struct ADIOI_TAM_File {
     uint64_t token;             /* of this file, in names; the same on every rank */
     unsigned int segments;      /* named so far */
     ADIOI_TAM_News *news;       /* room for what rank 0 tells, so that everybody can be told */
+    ADIOI_TAM_Said *said;       /* room for what this rank is told by others, until they are mapped */
     int mapped;                 /* all have been told who is on which node, */
     int flat;                   /* one on each */
+    int crowded;                /* ranks share the cores that this one may run on */
     struct cio_nodes *nodes;    /* made from that with the first groups */
     struct cio_layout layout;   /* found out at the same time; the same on every rank, */
     int64_t block;              /* as is the file system's block, in bytes; 0: unknown */
@@ -140,12 +151,12 @@ int ADIOI_TAM_Agree(ADIO_File fd);
 /*
  * Rank 0 tells all whether their hints are the same, how the file is striped and, the first time,
  * who is on which node; if it cannot find that out, `mapped` stays 0. It knows, of all ranks, the
- * least address space.
+ * least address space, and has in `said` what each has said.
  */
 void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same);
 
-/* Room to be told in, from the beginning. */
-ADIOI_TAM_News *ADIOI_TAM_News_create(ADIO_File fd);
+/* Room to be told in, from the beginning: news, and said. */
+void ADIOI_TAM_News_init(ADIO_File fd);
 
 /* Hints about striping and aggregators, at open, that the driver below may not have taken. */
 void ADIOI_TAM_Take_striping(ADIO_File fd, MPI_Info users_info);
@@ -271,6 +282,12 @@ void ADIOI_TAM_Check(ADIO_File fd, const struct cio_op *op);
 typedef void ADIOI_TAM_Joiner(void *into, const void *from, int bytes);
 void ADIOI_TAM_Gather(ADIO_File fd, void *data, int bytes, ADIOI_TAM_Joiner * join);
 void ADIOI_TAM_Spread(ADIO_File fd, void *data, int bytes);
+/*
+ * So many bytes of each rank, one after the other on rank 0. A rank puts its own first, and needs
+ * room for those of `Collected` ranks, itself included.
+ */
+void ADIOI_TAM_Collect(ADIO_File fd, void *data, int bytes);
+int ADIOI_TAM_Collected(int rank, int size);
 /* The least of each of n words of any rank, on all ranks. */
 void ADIOI_TAM_Least(ADIO_File fd, int64_t * words, int n);
 void ADIOI_TAM_Join_least(void *into, const void *from, int bytes);
@@ -278,7 +295,8 @@ void ADIOI_TAM_Join_least(void *into, const void *from, int bytes);
 /* The same step by step. `data` must stay until progress says 1. */
 typedef struct {
     ADIO_File fd;
-    ADIOI_TAM_Joiner *join;     /* NULL: it is spread */
+    int up;                     /* to rank 0; else it is spread */
+    ADIOI_TAM_Joiner *join;     /* NULL: it is collected */
     char *data;
     int bytes, rank, size, tag;
     int bit;                    /* of the tree */

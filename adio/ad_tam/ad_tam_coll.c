@@ -65,12 +65,12 @@ int64_t ADIOI_TAM_Unit(ADIO_File fd)
     return unit < 4096 ? 4096 : unit;
 }
 
-/* More ranks of this file on my node than it has cores. */
+/* More ranks of this file on my cores than these are, or on my node than it has. */
 static int is_crowded(const ADIOI_TAM_File * layer)
 {
     int node = layer->nodes->node[layer->grouping->team->rank];
 
-    return cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
+    return layer->crowded || cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /*

@@ -1,6 +1,7 @@
 /* ad_tam: hints in, hints out. The table and its parser are the engine's, in plan/hints.c. */
 
 #include "ad_tam.h"
+#include "port/cores.h"
 #include "port/log.h"
 
 /* How requests travel inside nodes. */
@@ -146,18 +147,53 @@ void ADIOI_TAM_Show(ADIO_File fd, const struct cio_stats *stats)
         show_call(fd, stats);
 }
 
+static void join_said(ADIOI_TAM_Said * least, const ADIOI_TAM_Said * other)
+{
+    if (other->digest < least->digest)
+        least->digest = other->digest;
+    if (other->minus_digest < least->minus_digest)
+        least->minus_digest = other->minus_digest;
+    if (other->room < least->room)
+        least->room = other->room;
+}
+
+static void join_pair(void *into, const void *from, int bytes)
+{
+    (void) bytes;
+    join_said(into, from);
+}
+
+/* The least of what all ranks say, on rank 0; the first time it keeps what each has said. */
+static ADIOI_TAM_Said ask(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
+    ADIOI_TAM_Said least = {.digest = digest,.minus_digest = -digest,.room = cio_address_room() };
+    int rank, size;
+
+    if (layer->mapped) {
+        ADIOI_TAM_Gather(fd, &least, sizeof(least), join_pair);
+        return least;
+    }
+    layer->said[0] = least;
+    layer->said[0].cores = cio_cores(&layer->said[0].set);
+    ADIOI_TAM_Collect(fd, layer->said, sizeof(least));
+    MPI_Comm_rank(fd->comm, &rank);
+    MPI_Comm_size(fd->comm, &size);
+    for (int i = 1; rank == 0 && i < size; i++)
+        join_said(&least, &layer->said[i]);
+    return least;
+}
+
 /* Rank 0 learns whether all ranks have the same hints, and tells them. */
 int ADIOI_TAM_Agree(ADIO_File fd)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int64_t digest = (int64_t) (cio_hints_digest(&layer->hints) >> 1);
-    int64_t least[3] = { digest, -digest, cio_address_room() };
-    int same, rank;
+    ADIOI_TAM_Said least = ask(fd);
+    int same = least.digest == -least.minus_digest, rank;
 
     MPI_Comm_rank(fd->comm, &rank);
-    ADIOI_TAM_Gather(fd, least, sizeof(least), ADIOI_TAM_Join_least);
-    same = least[0] == -least[1];
-    ADIOI_TAM_Tell(fd, least[2], &same);
+    ADIOI_TAM_Tell(fd, least.room, &same);
     layer->agreed = layer->mapped;
     if (same)
         return 1;

@@ -4,6 +4,7 @@
 #include "../ad_lustre_pipe/ad_lustre_pipe.h"
 #include "adio_cb_config_list.h"
 #include "plan/choose.h"
+#include "plan/crowd.h"
 #include "port/log.h"
 
 #include <time.h>
@@ -36,6 +37,25 @@ static int find_nodes(ADIO_File fd, int size, int *node_of)
     return cio_nodes_from_names((const char *const *) names->names, size, node_of);
 }
 
+/* With the node of each rank goes whether it shares cores with others there. */
+static int mark_crowded(const ADIOI_TAM_Said * said, int size, int *node_of)
+{
+    struct cio_bound *ranks = ADIOI_TAM_Alloc(size * (sizeof(*ranks) + 1));
+    char *crowded = (char *) (ranks + size);
+
+    if (ranks == NULL)
+        return -ENOMEM;
+    for (int i = 0; i < size; i++)
+        ranks[i] = (struct cio_bound) {.set = said[i].set,.cores = said[i].cores,
+            .node = node_of[i],.rank = i
+        };
+    cio_find_crowded(ranks, size, crowded);
+    for (int i = 0; i < size; i++)
+        node_of[i] |= crowded[i] ? ADIOI_TAM_CROWDED : 0;
+    ADIOI_Free(ranks);
+    return 0;
+}
+
 static void map_nodes(ADIO_File fd, int size, ADIOI_TAM_News * n)
 {
     int last = 0;
@@ -45,6 +65,8 @@ static void map_nodes(ADIO_File fd, int size, ADIOI_TAM_News * n)
     for (int i = 0; n->error == 0 && i < size; i++)
         last = n->node_of[i] > last ? n->node_of[i] : last;
     n->flat = last == size - 1;
+    if (n->error == 0)
+        n->error = mark_crowded(ADIOI_TAM_File_of(fd)->said, size, n->node_of);
 }
 
 int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes)
@@ -60,12 +82,31 @@ int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes)
     return rc;
 }
 
-ADIOI_TAM_News *ADIOI_TAM_News_create(ADIO_File fd)
+void ADIOI_TAM_News_init(ADIO_File fd)
 {
-    int size;
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int rank, size;
 
+    MPI_Comm_rank(fd->comm, &rank);
     MPI_Comm_size(fd->comm, &size);
-    return ADIOI_Calloc(1, sizeof(ADIOI_TAM_News) + size * sizeof(int));
+    layer->news = ADIOI_Calloc(1, sizeof(ADIOI_TAM_News) + size * sizeof(int));
+    layer->said = ADIOI_Calloc(ADIOI_TAM_Collected(rank, size), sizeof(ADIOI_TAM_Said));
+}
+
+/* Keeps what was told the first time. */
+static void take_map(ADIOI_TAM_File * layer, int rank, int size)
+{
+    ADIOI_TAM_News *n = layer->news;
+
+    layer->token = n->token;
+    layer->flat = n->flat;
+    layer->crowded = (n->node_of[rank] & ADIOI_TAM_CROWDED) != 0;
+    for (int i = 0; i < size; i++)
+        n->node_of[i] &= ~ADIOI_TAM_CROWDED;
+    layer->mapped = 1;
+    if (layer->said != NULL)
+        ADIOI_Free(layer->said);
+    layer->said = NULL;
 }
 
 /* What rank 0 has found out. */
@@ -104,11 +145,8 @@ void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same)
     layer->room = n->room;
     layer->aggregators_given = n->aggregators_given;
     ADIOI_TAM_Publish_layout(fd, &layer->layout);
-    if (first && n->error == 0) {
-        layer->token = n->token;
-        layer->flat = n->flat;
-        layer->mapped = 1;
-    }
+    if (first && n->error == 0)
+        take_map(layer, rank, size);
 }
 
 int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)

@@ -45,8 +45,17 @@ void ADIOI_TAM_Talk_gather(ADIOI_TAM_Talk * talk, ADIO_File fd, void *data, int 
                            ADIOI_TAM_Joiner * join)
 {
     talk_begin(talk, fd, data, bytes);
+    talk->up = 1;
     talk->join = join;
-    ADIOI_Assert(bytes <= (int) sizeof(talk->heard));
+    ADIOI_Assert(join == NULL || bytes <= (int) sizeof(talk->heard));
+}
+
+/* Ranks below one in the tree, itself included: all up to the next one that has its lowest bit's. */
+int ADIOI_TAM_Collected(int rank, int size)
+{
+    int below = rank == 0 ? size : rank & -rank;
+
+    return below < size - rank ? below : size - rank;
 }
 
 void ADIOI_TAM_Talk_spread(ADIOI_TAM_Talk * talk, ADIO_File fd, void *data, int bytes)
@@ -57,9 +66,18 @@ void ADIOI_TAM_Talk_spread(ADIOI_TAM_Talk * talk, ADIO_File fd, void *data, int 
         talk->bit <<= 1;
 }
 
+/* What goes up from a rank, or comes up from it, or goes down to it. */
+static int bytes_of(const ADIOI_TAM_Talk * talk, int rank)
+{
+    int many = talk->up && talk->join == NULL;
+
+    return talk->bytes * (many ? ADIOI_TAM_Collected(rank, talk->size) : 1);
+}
+
 static void receive(ADIOI_TAM_Talk * talk, void *to, int from)
 {
-    int rc = MPI_Irecv(to, talk->bytes, MPI_BYTE, from, talk->tag, talk->fd->comm, &talk->request);
+    int bytes = bytes_of(talk, talk->up ? from : talk->rank);
+    int rc = MPI_Irecv(to, bytes, MPI_BYTE, from, talk->tag, talk->fd->comm, &talk->request);
 
     if (rc != MPI_SUCCESS)
         give_up(talk->fd, talk->rank, rc);
@@ -67,7 +85,8 @@ static void receive(ADIOI_TAM_Talk * talk, void *to, int from)
 
 static void tell(ADIOI_TAM_Talk * talk, int to)
 {
-    int rc = MPI_Isend(talk->data, talk->bytes, MPI_BYTE, to, talk->tag, talk->fd->comm,
+    int bytes = bytes_of(talk, talk->up ? talk->rank : to);
+    int rc = MPI_Isend(talk->data, bytes, MPI_BYTE, to, talk->tag, talk->fd->comm,
                        &talk->request);
 
     if (rc != MPI_SUCCESS)
@@ -77,7 +96,7 @@ static void tell(ADIOI_TAM_Talk * talk, int to)
 /* The next message of a gather; 0: there is none. */
 static int go_up(ADIOI_TAM_Talk * talk)
 {
-    if (talk->hearing)
+    if (talk->hearing && talk->join != NULL)
         talk->join(talk->data, talk->heard, talk->bytes);
     talk->hearing = 0;
     for (; talk->bit < talk->size; talk->bit <<= 1) {
@@ -91,7 +110,8 @@ static int go_up(ADIOI_TAM_Talk * talk)
         if (talk->rank + bit < talk->size) {
             talk->hearing = 1;
             talk->bit <<= 1;
-            receive(talk, talk->heard, talk->rank + bit);
+            receive(talk, talk->join != NULL ? talk->heard : talk->data + bit * talk->bytes,
+                    talk->rank + bit);
             return 1;
         }
     }
@@ -123,7 +143,7 @@ int ADIOI_TAM_Talk_progress(ADIOI_TAM_Talk * talk)
             give_up(talk->fd, talk->rank, rc);
         if (!done)
             return 0;
-        if (talk->join != NULL ? !go_up(talk) : !go_down(talk))
+        if (talk->up ? !go_up(talk) : !go_down(talk))
             return 1;
     }
 }
@@ -149,6 +169,11 @@ void ADIOI_TAM_Gather(ADIO_File fd, void *data, int bytes, ADIOI_TAM_Joiner * jo
 
     ADIOI_TAM_Talk_gather(&talk, fd, data, bytes, join);
     finish(&talk);
+}
+
+void ADIOI_TAM_Collect(ADIO_File fd, void *data, int bytes)
+{
+    ADIOI_TAM_Gather(fd, data, bytes, NULL);
 }
 
 void ADIOI_TAM_Spread(ADIO_File fd, void *data, int bytes)

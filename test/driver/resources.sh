@@ -59,6 +59,14 @@ ${6-}" address "$file" "$4" >"$scratch/o" 2>&1 || status=$?
     [ $status -eq 0 ] && [ "$(grep -c "^transport: $5\$" "$scratch/o")" -eq 3 ] || { cat "$scratch/o"; return 1; }
 }
 
+# Ranks that wait look, or sleep at once, as they have cores to themselves or not.
+crowding() { # RANKS SETS-OF-CPUS looks|sleeps
+    [ "$(nproc)" -ge 2 ] || skip 'needs two cores' || return
+    launch ours "$1" "$enabled_here
+cb_nodes 1
+romio_tam_aggrs_per_node 1" crowded "$file" "$2" "$3"
+}
+
 test_resources() {
     local rank
     cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
@@ -74,6 +82,10 @@ test_resources() {
     test_case address.shm.windows address_space 700000 4 1 20000 shm 'romio_tam_memory_limit 67108864'
     test_case address.p2p address_space 400000 4 1 300 p2p 'romio_tam_transport p2p'
     test_case address.alone address_space 300000 4 99 300 none
+    test_case crowded.unbound crowding 2 0-1 looks
+    test_case crowded.core_each crowding 2 0,1 looks
+    test_case crowded.one_core crowding 2 0 sleeps
+    test_case crowded.more_ranks crowding 3 0-1 sleeps
     TIMEOUT=60
     test_case pool.idle pool '' idle
     test_case pool.finalize pool '' finalize
