@@ -7,7 +7,7 @@
 TAMIO_CACHE=${TAMIO_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tamio}
 TAMIO_JOBS=${TAMIO_JOBS:-$(nproc 2>/dev/null || echo 2)}
 TAMIO_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-TAMIO_SERIES='4.0 4.1 4.2 4.3 5.0'
+TAMIO_SERIES='4.0 4.1 4.2 4.3 5.0 5.1'
 tamio_child=
 
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
@@ -150,7 +150,7 @@ tree_version() { # DIR
     sed -n 's/.*\[MPICH_VERSION_m4\],\[\([0-9][^]]*\)\].*/\1/p' "$1/maint/version.m4" 2>/dev/null
 }
 
-# The series (4.0 ... 5.0) of a version, or nothing.
+# The series (4.0 ... 5.1) of a version, or nothing.
 series_of() { # VERSION
     local s
     for s in $TAMIO_SERIES; do

@@ -1,5 +1,5 @@
 /*
- * What differs between the ROMIOs of MPICH 4.0 to 5.0, in one place. The patch of a series defines
+ * What differs between the ROMIOs of MPICH 4.0 to 5.1, in one place. The patch of a series defines
  * ADIO_TAM_SERIES (400 for 4.0, 500 for 5.0).
  */
 

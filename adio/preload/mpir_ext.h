@@ -1,5 +1,5 @@
 /*
- * What ROMIO of MPICH 4.0 to 5.0 asks of the MPICH around it, under the names and with the meaning
+ * What ROMIO of MPICH 4.0 to 5.1 asks of the MPICH around it, under the names and with the meaning
  * that MPICH's own mpir_ext.h gives them.
  */
 
