@@ -5,19 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the pairs can be used as they are; -EINVAL if they cannot be used at all. */
-static int is_clean(const int64_t *off, const int64_t *len, size_t n)
-{
-    int64_t least = 1;
-    int clean = n > 0;
-
-    for (size_t i = 0; i < n; i++) {
-        least = cio_min64(least, len[i]);
-        clean &= len[i] > 0 && (i == 0 || off[i - 1] + len[i - 1] != off[i]);
-    }
-    return least < 0 ? -EINVAL : clean;
-}
-
 /* Copies the pairs, without empty ones, touching ones joined. */
 static int copy_blocks(struct cio_flat *f, const int64_t *off, const int64_t *len, size_t n)
 {
@@ -42,42 +29,45 @@ static int copy_blocks(struct cio_flat *f, const int64_t *off, const int64_t *le
     return m > 0 ? 0 : -EINVAL;
 }
 
-/* Sums up, and finds whether the stream's offsets rise, within an instance and to the next. */
+/*
+ * Sums up, and finds whether the stream's offsets rise, within an instance and to the next. 1 if
+ * the blocks are as they should be, 0 if some are empty or touch, -EINVAL if a length is negative.
+ */
 static int survey(struct cio_flat *f)
 {
-    int64_t end = f->off[0];
+    int64_t size = 0, end = f->off[0] - 1, shortest = 1;
+    int rising = 1, touching = 0;
+
+    for (size_t i = 0; i < f->n; i++) {
+        if (i % CIO_FLAT_STEP == 0)
+            f->start[i / CIO_FLAT_STEP] = size;
+        rising &= f->off[i] >= end;
+        touching |= f->off[i] == end;
+        shortest = cio_min64(shortest, f->len[i]);
+        end = f->off[i] + f->len[i];
+        size += f->len[i];
+    }
+    f->size = size;
+    f->sorted = rising && f->off[0] >= 0 && end - f->off[0] <= f->extent;
+    f->dense = f->n == 1 && f->len[0] == f->extent;
+    return shortest < 0 ? -EINVAL : shortest > 0 && !touching;
+}
+
+static int fill(struct cio_flat *f, int borrow)
+{
+    const int64_t *off = f->off, *len = f->len;
+    int rc;
 
     f->start = malloc((f->n / CIO_FLAT_STEP + 1) * sizeof(*f->start));
     if (f->start == NULL)
         return -ENOMEM;
-    f->sorted = 1;
-    for (size_t i = 0; i < f->n; i++) {
-        if (i % CIO_FLAT_STEP == 0)
-            f->start[i / CIO_FLAT_STEP] = f->size;
-        f->sorted &= f->off[i] >= end;
-        end = f->off[i] + f->len[i];
-        f->size += f->len[i];
-    }
-    f->sorted &= f->off[0] >= 0 && end - f->off[0] <= f->extent;
-    f->dense = f->n == 1 && f->len[0] == f->extent;
-    return 0;
-}
-
-static int fill(struct cio_flat *f, const int64_t *off, const int64_t *len, size_t n, int borrow)
-{
-    int rc = is_clean(off, len, n);
-
-    if (rc < 0)
-        return rc;
-    if (rc == 1 && borrow) {
-        f->off = off;
-        f->len = len;
-        f->n = n;
-        rc = 0;
-    } else {
-        rc = copy_blocks(f, off, len, n);
-    }
-    return rc == 0 ? survey(f) : rc;
+    rc = survey(f);
+    if (rc < 0 || (rc == 1 && borrow))
+        return rc < 0 ? rc : 0;
+    rc = copy_blocks(f, off, len, f->n);
+    if (rc == 0)
+        survey(f);
+    return rc;
 }
 
 static int make(const int64_t *off, const int64_t *len, size_t n, int64_t extent, int borrow,
@@ -86,13 +76,17 @@ static int make(const int64_t *off, const int64_t *len, size_t n, int64_t extent
     struct cio_flat *f;
     int rc;
 
-    if (extent <= 0)
+    for (; n > 0 && len[n - 1] == 0; n--)
+        ;
+    for (; n > 0 && len[0] == 0; n--, off++, len++)
+        ;
+    if (n == 0 || extent <= 0)
         return -EINVAL;
     f = calloc(1, sizeof(*f));
     if (f == NULL)
         return -ENOMEM;
-    f->extent = extent;
-    rc = fill(f, off, len, n, borrow);
+    *f = (struct cio_flat){.extent = extent, .n = n, .off = off, .len = len, .owners = 1};
+    rc = fill(f, borrow);
     if (rc != 0) {
         cio_flat_destroy(f);
         return rc;
@@ -113,10 +107,44 @@ int cio_flat_borrow(const int64_t *off, const int64_t *len, size_t n, int64_t ex
     return make(off, len, n, extent, 1, out);
 }
 
+struct cio_flat *cio_flat_share(struct cio_flat *f)
+{
+    __atomic_add_fetch(&f->owners, 1, __ATOMIC_RELAXED);
+    return f;
+}
+
+/* Copies it and keeps the copy with it, or takes that of another thread that was faster. */
+static int make_lasting(struct cio_flat *f, struct cio_flat **out)
+{
+    struct cio_flat *made, *none = NULL;
+    int rc = cio_flat_create(f->off, f->len, f->n, f->extent, &made);
+
+    if (rc != 0)
+        return rc;
+    if (!__atomic_compare_exchange_n(&f->lasting, &none, made, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        cio_flat_destroy(made);
+        made = none;
+    }
+    *out = made;
+    return 0;
+}
+
+int cio_flat_lasting(struct cio_flat *f, struct cio_flat **out)
+{
+    struct cio_flat *made = f->own != NULL ? f : __atomic_load_n(&f->lasting, __ATOMIC_ACQUIRE);
+    int rc = made != NULL ? 0 : make_lasting(f, &made);
+
+    if (rc == 0)
+        *out = cio_flat_share(made);
+    return rc;
+}
+
 void cio_flat_destroy(struct cio_flat *f)
 {
-    if (f == NULL)
+    if (f == NULL || __atomic_sub_fetch(&f->owners, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    cio_flat_destroy(f->lasting);
     free(f->start);
     free(f->own);
     free(f);

@@ -24,6 +24,8 @@ struct cio_flat {
     const int64_t *len;
     int64_t *start; /* start[i]: stream position of block i * CIO_FLAT_STEP; for finding it */
     int64_t *own;   /* offsets and lengths, where they are not the caller's */
+    struct cio_flat *lasting; /* of cio_flat_lasting */
+    int owners;
 };
 #define CIO_FLAT_STEP 64
 
@@ -31,12 +33,22 @@ struct cio_flat {
  * From n (offset, length) pairs; empty ones are dropped, and touching neighbours joined. `extent`
  * is that of the datatype. The caller owns *out until cio_flat_destroy. -ENOMEM; -EINVAL if nothing
  * is left, a length is negative, or extent <= 0. cio_flat_borrow uses the caller's arrays, which
- * must then outlive it, if nothing needs to be dropped or joined.
+ * must then outlive it, if nothing needs to be joined or dropped but empty pairs at the ends.
+ *
+ * All pairs are looked at once, here. What comes later costs what it walks over: finding a place is
+ * a binary search and CIO_FLAT_STEP blocks at most.
  */
 int cio_flat_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
                     struct cio_flat **out);
 int cio_flat_borrow(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
                     struct cio_flat **out);
+/* One owner more, each of whom destroys it; from any thread. Returns f. */
+struct cio_flat *cio_flat_share(struct cio_flat *f);
+/*
+ * The same with arrays of its own, also the caller's to destroy; f, if these are its own. They are
+ * copied once and kept with f, whatever the threads that ask for it. -ENOMEM.
+ */
+int cio_flat_lasting(struct cio_flat *f, struct cio_flat **out);
 void cio_flat_destroy(struct cio_flat *f);
 
 /* Stream position of the first byte whose offset is >= off (at least 0). Needs `sorted`. */

@@ -1,8 +1,15 @@
-/* Flattened types: joining, cursors, searching, against byte-by-byte tables. */
+/*
+ * Flattened types: joining, cursors, searching, against byte-by-byte tables; owners; and how little
+ * of a long one is looked at after it was made.
+ */
 #include "plan/flat.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -178,13 +185,244 @@ static void check_copies(void)
     cio_flat_destroy(f);
 }
 
+/* Nothing but bounds at the ends: no reason to copy. */
+static void check_bounds(void)
+{
+    int64_t off[] = {0, 4, 12, 40}, len[] = {0, 2, 3, 0}, inner[] = {0, 0, 3, 0};
+    struct cio_flat *f;
+
+    CHECK(cio_flat_borrow(off, len, 4, 40, &f) == 0);
+    CHECK(f->own == NULL && f->off == off + 1 && f->n == 2 && f->size == 5 && f->sorted);
+    cio_flat_destroy(f);
+    CHECK(cio_flat_borrow(off, inner, 4, 40, &f) == 0);
+    CHECK(f->n == 1 && f->off[0] == 12 && f->len[0] == 3);
+    cio_flat_destroy(f);
+}
+
+static int equal_flats(const struct cio_flat *a, const struct cio_flat *b)
+{
+    size_t steps = (a->n - 1) / CIO_FLAT_STEP + 1;
+
+    return a->extent == b->extent && a->size == b->size && a->n == b->n && a->sorted == b->sorted &&
+           a->dense == b->dense && memcmp(a->off, b->off, a->n * sizeof(*a->off)) == 0 &&
+           memcmp(a->len, b->len, a->n * sizeof(*a->len)) == 0 &&
+           memcmp(a->start, b->start, steps * sizeof(*a->start)) == 0;
+}
+
+/* What lasts does so without the arrays that were borrowed, and is made once. */
+static void check_owners(void)
+{
+    enum { N = 2 * CIO_FLAT_STEP + 1 };
+    int64_t *off = malloc(N * sizeof(*off)), *len = malloc(N * sizeof(*len));
+    struct cio_flat *f, *lasting, *again, *fresh;
+
+    for (int i = 0; i < N; i++) {
+        off[i] = 7 * i;
+        len[i] = 1 + i % 5;
+    }
+    CHECK(cio_flat_borrow(off, len, N, 7 * N, &f) == 0 && f->own == NULL);
+    CHECK(cio_flat_create(off, len, N, 7 * N, &fresh) == 0);
+    CHECK(cio_flat_lasting(f, &lasting) == 0 && cio_flat_lasting(f, &again) == 0);
+    CHECK(lasting == again && lasting->own != NULL);
+    CHECK(equal_flats(f, lasting) && equal_flats(f, fresh));
+    CHECK(cio_flat_share(f) == f);
+    cio_flat_destroy(f);
+    CHECK(f->off == off);
+    cio_flat_destroy(f);
+    free(off);
+    free(len);
+    cio_flat_destroy(again);
+    CHECK(equal_flats(lasting, fresh));
+    CHECK(cio_flat_lasting(fresh, &again) == 0 && again == fresh);
+    cio_flat_destroy(again);
+    cio_flat_destroy(lasting);
+    cio_flat_destroy(fresh);
+}
+
+struct asker {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    struct cio_flat *f, *got;
+};
+
+static void *ask(void *arg)
+{
+    struct asker *a = arg;
+
+    pthread_barrier_wait(a->start);
+    if (cio_flat_lasting(a->f, &a->got) != 0)
+        a->got = NULL;
+    return NULL;
+}
+
+/* Threads that ask for it at once get the same one. */
+static void check_threads(void)
+{
+    enum { THREADS = 4 };
+    int64_t off[] = {0, 8}, len[] = {4, 4};
+    struct asker a[THREADS];
+    pthread_barrier_t start;
+    struct cio_flat *f;
+
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int round = 0; round < 50; round++) {
+        CHECK(cio_flat_borrow(off, len, 2, 16, &f) == 0);
+        for (int i = 0; i < THREADS; i++) {
+            a[i] = (struct asker){.start = &start, .f = f};
+            pthread_create(&a[i].thread, NULL, ask, &a[i]);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(a[i].thread, NULL);
+            CHECK(a[i].got != NULL && a[i].got == a[0].got);
+        }
+        for (int i = 0; i < THREADS; i++)
+            cio_flat_destroy(a[i].got);
+        cio_flat_destroy(f);
+    }
+    pthread_barrier_destroy(&start);
+}
+
+static int64_t linear_offset(const struct cio_flat *f, int64_t stream)
+{
+    int64_t at = stream / f->size * f->extent, left = stream % f->size;
+    size_t b = 0;
+
+    for (; left >= f->len[b]; b++)
+        left -= f->len[b];
+    return at + f->off[b] + left;
+}
+
+static int64_t linear_lower(const struct cio_flat *f, int64_t off)
+{
+    int64_t instance = cio_max64(off / f->extent - 1, 0), at = instance * f->size;
+
+    for (;; instance++)
+        for (size_t b = 0; b < f->n; b++) {
+            int64_t end = instance * f->extent + f->off[b] + f->len[b];
+
+            if (end > off)
+                return at + cio_max64(f->len[b] - (end - off), 0);
+            at += f->len[b];
+        }
+}
+
+/* Places in types of many blocks, far into their repetitions. */
+static void check_far_places(uint64_t seed)
+{
+    enum { N = 4 * CIO_FLAT_STEP };
+    int64_t off[N], len[N];
+
+    for (int round = 0; round < 200; round++) {
+        size_t n = (size_t)check_between(&seed, 1, N);
+        int64_t at = check_between(&seed, 0, 9);
+        struct cio_flat *f;
+
+        for (size_t i = 0; i < n; i++) {
+            off[i] = at;
+            len[i] = check_between(&seed, 1, 9);
+            at += len[i] + check_between(&seed, 1, 9);
+        }
+        f = make(off, len, n, at + check_between(&seed, 0, 99));
+        for (int i = 0; i < 50; i++) {
+            int64_t s =
+                check_between(&seed, 0, f->size * ((int64_t)1 << check_between(&seed, 0, 40)));
+            struct cio_cursor c;
+
+            cio_cursor_seek(&c, f, s);
+            at = cio_cursor_offset(&c);
+            CHECK(at == linear_offset(f, s));
+            CHECK(cio_flat_lower(f, at) == s);
+            at += check_between(&seed, -20, 20);
+            CHECK(at < 0 || cio_flat_lower(f, at) == linear_lower(f, at));
+        }
+        cio_flat_destroy(f);
+    }
+}
+
+/* Pages of the blocks that were looked at since hide(). */
+static struct {
+    char *at;
+    size_t size, page;
+    volatile size_t touched;
+} blocks;
+
+static void on_touch(int sig, siginfo_t *info, void *context)
+{
+    uintptr_t at = (uintptr_t)info->si_addr, begin = (uintptr_t)blocks.at;
+
+    (void)context;
+    if (at < begin || at >= begin + blocks.size)
+        signal(sig, SIG_DFL); /* not ours: once more, in earnest */
+    else
+        mprotect((void *)(at & ~(blocks.page - 1)), blocks.page, PROT_READ);
+    blocks.touched++;
+}
+
+static void hide(void)
+{
+    blocks.touched = 0;
+    CHECK(mprotect(blocks.at, blocks.size, PROT_NONE) == 0);
+}
+
+/* A million blocks: making it looks at all of them, what comes later at a few. */
+static void check_touches(uint64_t seed)
+{
+    enum { N = 1 << 20, FEW = 4, SEARCH = 2 * 12 + FEW };
+    struct sigaction old, mine = {.sa_sigaction = on_touch, .sa_flags = SA_SIGINFO};
+    struct cio_flat *f;
+    struct cio_cursor c;
+    int64_t *off, *len;
+
+    blocks.page = (size_t)sysconf(_SC_PAGESIZE);
+    blocks.size = 2 * N * sizeof(*off);
+    blocks.at = mmap(NULL, blocks.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!CHECK(blocks.at != MAP_FAILED))
+        return;
+    off = (int64_t *)blocks.at;
+    len = off + N;
+    for (int64_t i = 0; i < N; i++) {
+        off[i] = 16 * i;
+        len[i] = 8;
+    }
+    sigaction(SIGSEGV, &mine, &old);
+    hide();
+    CHECK(cio_flat_borrow(off, len, N, (int64_t)16 * N, &f) == 0);
+    CHECK(blocks.touched == blocks.size / blocks.page);
+    for (int i = 0; i < 100; i++) {
+        int64_t s = check_between(&seed, 0, 100 * f->size), lower;
+
+        hide();
+        cio_cursor_seek(&c, f, s);
+        cio_cursor_offset(&c);
+        cio_cursor_skip(&c, cio_cursor_run(&c, 8));
+        CHECK(blocks.touched <= FEW);
+        hide();
+        CHECK(cio_flat_pieces(f, s, 8) <= 2);
+        CHECK(blocks.touched <= FEW);
+        hide();
+        lower = cio_flat_lower(f, 2 * s);
+        CHECK(blocks.touched <= SEARCH);
+        CHECK(lower >= s - 8 && lower <= s + 8);
+    }
+    cio_flat_destroy(f);
+    sigaction(SIGSEGV, &old, NULL);
+    munmap(blocks.at, blocks.size);
+}
+
 int main(void)
 {
+    uint64_t seed = check_seed();
+
     check_refusals();
     check_joining();
     check_many();
     check_order();
-    check_random_types(check_seed());
+    check_random_types(seed);
     check_copies();
+    check_bounds();
+    check_owners();
+    check_threads();
+    check_far_places(seed);
+    check_touches(seed);
     return check_done("flat");
 }
