@@ -22,4 +22,5 @@ romio_other_sources +=                \
     adio/ad_tam/ad_tam_request.c      \
     adio/ad_tam/ad_tam_stats.c        \
     adio/ad_tam/ad_tam_store.c        \
-    adio/ad_tam/ad_tam_talk.c
+    adio/ad_tam/ad_tam_talk.c         \
+    adio/ad_tam/ad_tam_type.c

@@ -213,9 +213,19 @@ void ADIOI_TAM_Release(ADIO_File fd);
  */
 int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store);
 
-/* One rank's request from a call's arguments, for the time of the call (borrow) or longer; frees what it made. 0 or a negative errno. */
+/*
+ * A type flattened: for as long as the type is there or, if `lasting`, as long as anybody has it.
+ * What it takes to make one of a type that is not contiguous is spent once and kept with the type.
+ * The caller's to destroy. 0 or a negative errno.
+ */
+int ADIOI_TAM_Type_flat(MPI_Datatype type, int lasting, struct cio_flat **flat);
+
+/*
+ * One rank's request from a call's arguments, for the time of the call or, if `lasting`, longer;
+ * frees what it made. 0 or a negative errno.
+ */
 int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
-                           int file_ptr_type, ADIO_Offset offset, int borrow,
+                           int file_ptr_type, ADIO_Offset offset, int lasting,
                            struct cio_request *req);
 void ADIOI_TAM_Request_free(struct cio_request *req);
 

@@ -263,7 +263,7 @@ static void unlock_group(ADIO_File fd, int locked)
 static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
                         int file_ptr_type, ADIO_Offset offset, int write, struct cio_request *req)
 {
-    int rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, req);
+    int rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, req);
 
     req->write = write;
     req->error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);

@@ -15,13 +15,12 @@
 #define MPI_Comm_get_attr PMPI_Comm_get_attr
 #undef MPI_Get_elements_x
 #define MPI_Get_elements_x PMPI_Get_elements_x
-#undef MPI_Type_dup
-#define MPI_Type_dup PMPI_Type_dup
-
 #undef MPI_Comm_create_keyval
 #define MPI_Comm_create_keyval PMPI_Comm_create_keyval
 #undef MPI_Comm_free_keyval
 #define MPI_Comm_free_keyval PMPI_Comm_free_keyval
+#undef MPI_Type_free_keyval
+#define MPI_Type_free_keyval PMPI_Type_free_keyval
 
 #if ADIO_TAM_SERIES < 401
 

@@ -344,7 +344,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     p = ADIOI_Calloc(1, sizeof(*p));
     p->fd = fd;
     p->grouping = ADIOI_TAM_Grouping_use(ADIOI_TAM_File_of(fd)->grouping);
-    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 0, &p->req);
+    rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &p->req);
     p->req.write = write;
     p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
     p->call = ADIOI_TAM_Promise(fd, call_name(write));

@@ -2,36 +2,6 @@
 
 #include "ad_tam.h"
 
-/* Touching instances of a type without gaps: `size` bytes, or any other number. */
-static int dense(int64_t size, struct cio_flat **flat)
-{
-    int64_t off = 0;
-
-    return cio_flat_create(&off, &size, 1, size, flat);
-}
-
-/*
- * From what ROMIO keeps for one instance. Empty blocks, which mark bounds, are passed over. It is
- * borrowed where it will be there for as long as the request: a nonblocking call's type may be freed.
- */
-static int flatten(MPI_Datatype type, int borrow, struct cio_flat **flat)
-{
-    ADIOI_Flatlist_node *node;
-    MPI_Aint lb, extent;
-    MPI_Count size;
-    int contig;
-
-    MPI_Type_size_x(type, &size);
-    ADIOI_Datatype_iscontig(type, &contig);
-    if (contig)
-        return dense(size, flat);
-    node = ADIOI_Flatten_and_find(type);
-    MPI_Type_get_extent(type, &lb, &extent);
-    return (borrow ? cio_flat_borrow : cio_flat_create) ((const int64_t *) node->indices,
-                                                         (const int64_t *) node->blocklens,
-                                                         (size_t) node->count, extent, flat);
-}
-
 /* Where in the view's stream the access begins. */
 static int64_t stream_start(ADIO_File fd, const struct cio_flat *view, int file_ptr_type,
                             ADIO_Offset offset)
@@ -53,7 +23,7 @@ static void move_pointer(ADIO_File fd, const struct cio_request *req)
 }
 
 int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
-                           int file_ptr_type, ADIO_Offset offset, int borrow,
+                           int file_ptr_type, ADIO_Offset offset, int lasting,
                            struct cio_request *req)
 {
     struct cio_flat *view = NULL, *mem = NULL;
@@ -65,9 +35,9 @@ int ADIOI_TAM_Request_init(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
     MPI_Type_size_x(fd->filetype, &view_size);
     if (count == 0 || size == 0 || view_size == 0)
         return 0;
-    rc = flatten(fd->filetype, borrow, &view);
+    rc = ADIOI_TAM_Type_flat(fd->filetype, lasting, &view);
     if (rc == 0)
-        rc = flatten(datatype, borrow, &mem);
+        rc = ADIOI_TAM_Type_flat(datatype, lasting, &mem);
     if (rc != 0) {
         cio_flat_destroy(view);
         return rc;

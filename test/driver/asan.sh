@@ -41,7 +41,7 @@ romio_tam_transport $2" data "$scratch/files" "$1"
 }
 
 test_asan() {
-    local transport
+    local transport mode
     [ -n "$asan_lib" ] || { test_case asan skip "no --asan-lib"; return; }
     prepare_asan
     TIMEOUT=180
@@ -59,6 +59,7 @@ cb_buffer_size 16384
 romio_tam_stats $scratch/stats" stats "$scratch/files/file"
     test_case asan.choices clean '' choices "$scratch/files/file"
     test_case asan.eof clean 'romio_tam enable' eof "$scratch/files/file"
+    for mode in handles memory threads late; do test_case "asan.types.$mode" clean 'romio_tam enable' types "$scratch/files/file" $mode; done
     test_case asan.lustre clean_lustre romio_lustre_group_lock=enable
     test_case asan.lustre.created clean_lustre striping_factor=3 striping_unit=65536 romio_lustre_overstriping=2 start_iodevice=1
     FAKE_LUSTRE_FAIL=llapi_layout_stripe_count_get=5 test_case asan.lustre.fails clean_lustre romio_lustre_group_lock=enable

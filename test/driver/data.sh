@@ -50,9 +50,21 @@ orders_told() {
     ! grep -v '"achieved": [0-9]' "$scratch/predicted"
 }
 
+# Types are looked at once; what was found is theirs alone, and goes with them.
+test_types() {
+    local mode
+    for mode in cost handles memory threads late; do
+        test_case types.$mode launch ours 4 'romio_tam enable' types "$scratch/files/file" $mode
+    done
+    test_case types.handles.p2p launch ours 4 'romio_tam enable
+romio_tam_transport p2p' types "$scratch/files/file" handles
+    test_case types.handles.default launch ours 4 '' types "$scratch/files/file" handles
+}
+
 test_data() {
     local layout transport aggrs order
     TIMEOUT=120
+    test_types
     for layout in 4 7 3x3 3x3-cyclic; do
         for transport in shm p2p; do
             for aggrs in 1 2; do
