@@ -74,6 +74,45 @@ void cio_layout_from_hints(const struct cio_hinted_stripes *hints, struct cio_la
         l->source = CIO_LAYOUT_HINTS;
 }
 
+static int32_t bounded(int64_t n)
+{
+    return n > 0 && n <= CIO_LAYOUT_COUNT_MAX ? (int32_t)n : 0;
+}
+
+void cio_layout_expect(const struct cio_expected *e, struct cio_component *c)
+{
+    int64_t count = e->count > 0 ? e->count : e->each * e->targets;
+
+    if (!e->share && e->targets > 0)
+        count = cio_min64(count, e->targets);
+    c->count = bounded(count);
+    c->targets = e->targets > 0 ? bounded(cio_min64(c->count, e->targets)) : c->count;
+}
+
+int cio_layout_is_pending(const struct cio_layout *l, int64_t lo, int64_t hi)
+{
+    if (l->pending == 0 || l->n == 0 || lo >= hi)
+        return 0;
+    for (int i = cio_layout_find(l, lo); i <= cio_layout_find(l, hi - 1); i++)
+        if (l->pending >> i & 1)
+            return 1;
+    return 0;
+}
+
+int cio_layout_is_same(const struct cio_layout *a, const struct cio_layout *b)
+{
+    return a->source == b->source && a->n == b->n &&
+           memcmp(a->component, b->component, sizeof(a->component)) == 0;
+}
+
+int cio_layout_is_multiple(const struct cio_layout *l, int64_t bytes)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->component[i].stripe % bytes != 0 || l->component[i].start % bytes != 0)
+            return 0;
+    return 1;
+}
+
 int cio_layout_find(const struct cio_layout *l, int64_t off)
 {
     int lo = 0, hi = l->n - 1;

@@ -34,8 +34,9 @@ struct cio_component {
 };
 
 struct cio_layout {
-    int32_t source; /* enum cio_layout_source */
-    int32_t n;      /* components; 0: nothing is known */
+    int32_t source;   /* enum cio_layout_source */
+    int32_t n;        /* components; 0: nothing is known */
+    uint64_t pending; /* bit i: component i has no objects yet, and its numbers are expected ones */
     struct cio_component component[CIO_LAYOUT_COMPONENTS];
 };
 
@@ -47,6 +48,27 @@ void cio_layout_init(struct cio_layout *l);
  * out of bounds. The layout is then as it was.
  */
 const char *cio_layout_add(struct cio_layout *l, const struct cio_component *c);
+
+/*
+ * What a component without objects will have: objects and targets, from what was asked for and the
+ * number of targets of the file system. Numbers out of bounds become 0: unknown.
+ */
+struct cio_expected {
+    int64_t count;   /* objects, or 0: */
+    int64_t each;    /* so many on every target */
+    int share;       /* several may lie on one target */
+    int64_t targets; /* of the file system; 0: unknown */
+};
+void cio_layout_expect(const struct cio_expected *e, struct cio_component *c);
+
+/* Whether a component that bytes of [lo, hi) lie in has no objects yet. */
+int cio_layout_is_pending(const struct cio_layout *l, int64_t lo, int64_t hi);
+
+/* Whether two layouts are the same, but for what is pending. */
+int cio_layout_is_same(const struct cio_layout *a, const struct cio_layout *b);
+
+/* Whether stripes, and components, begin at multiples of so many bytes. n > 0. */
+int cio_layout_is_multiple(const struct cio_layout *l, int64_t bytes);
 
 /* NULL if all components would pass cio_layout_add() one after the other; else why not. */
 const char *cio_layout_check(const struct cio_layout *l);

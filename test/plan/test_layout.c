@@ -132,6 +132,60 @@ static void test_hints(void)
     hinted(CIO_LAYOUT_STRIPE_MAX + 1, 4, 1, "");
 }
 
+static void expected(struct cio_expected e, int32_t count, int32_t targets)
+{
+    struct cio_component c = {0, MIB, MIB, 77, 77};
+
+    cio_layout_expect(&e, &c);
+    if (!CHECK(c.count == count && c.targets == targets))
+        fprintf(stderr, "%d on %d, instead of %d on %d\n", c.count, c.targets, count, targets);
+    CHECK(c.stripe == MIB && c.end == MIB);
+}
+
+static void test_expected(void)
+{
+    expected((struct cio_expected){.each = 1, .targets = 4}, 4, 4);
+    expected((struct cio_expected){.each = 3, .share = 1, .targets = 4}, 12, 4);
+    expected((struct cio_expected){.each = 1}, 0, 0);
+    expected((struct cio_expected){.count = 8, .share = 1, .targets = 3}, 8, 3);
+    expected((struct cio_expected){.count = 2, .share = 1, .targets = 3}, 2, 2);
+    expected((struct cio_expected){.count = 8, .share = 1}, 8, 8);
+    expected((struct cio_expected){.count = 8, .targets = 3}, 3, 3);
+    expected((struct cio_expected){.count = 8}, 8, 8);
+    expected((struct cio_expected){.count = INT64_MAX, .share = 1, .targets = 3}, 0, 0);
+    expected((struct cio_expected){.each = 2, .share = 1, .targets = CIO_LAYOUT_COUNT_MAX}, 0, 0);
+}
+
+static void test_pending(void)
+{
+    struct cio_layout l = make(pfl, 5), other = l;
+
+    CHECK(!cio_layout_is_pending(&l, 0, INT64_MAX));
+    l.pending = 1 << 2 | 1 << 4;
+    CHECK(cio_layout_is_same(&l, &other) && cio_layout_is_same(&other, &l));
+    CHECK(!cio_layout_is_pending(&l, 0, 64 * MIB));
+    CHECK(cio_layout_is_pending(&l, 0, 64 * MIB + 1));
+    CHECK(cio_layout_is_pending(&l, GIB - 1, GIB));
+    CHECK(!cio_layout_is_pending(&l, GIB, 16 * GIB));
+    CHECK(cio_layout_is_pending(&l, 16 * GIB, INT64_MAX));
+    CHECK(!cio_layout_is_pending(&l, INT64_MAX, INT64_MIN + 1)); /* nobody touches anything */
+    CHECK(!cio_layout_is_pending(&l, 64 * MIB, 64 * MIB));
+    other.component[4].count = other.component[4].targets = 4;
+    CHECK(!cio_layout_is_same(&l, &other));
+    other = make(pfl, 4);
+    CHECK(!cio_layout_is_same(&l, &other));
+}
+
+static void test_multiple(void)
+{
+    struct cio_layout l = make(pfl, 5);
+
+    CHECK(cio_layout_is_multiple(&l, MIB) && cio_layout_is_multiple(&l, 65536));
+    CHECK(!cio_layout_is_multiple(&l, 2 * MIB));
+    l.component[2].start += 512;
+    CHECK(!cio_layout_is_multiple(&l, 65536) && cio_layout_is_multiple(&l, 512));
+}
+
 static void test_text(void)
 {
     static const char all[] = "0-4M:1Mx1,4M-64M:1Mx4,64M-1G:4Mx7,1G-16G:16Mx16/8,16G-eof:64Mx?";
@@ -158,6 +212,9 @@ int main(void)
     test_numbers();
     test_refusals();
     test_hints();
+    test_expected();
+    test_pending();
+    test_multiple();
     test_text();
     return check_done("test_layout");
 }
