@@ -21,9 +21,17 @@
 #include "adio.h"
 #include "plan/layout.h"
 
+#include <stdarg.h>
 #include <sys/types.h>
 
 struct llapi_layout;
+
+/* Takes what the library would print of an error. */
+typedef void (*ADIOI_LUSTRE_PIPE_Callback) (unsigned level, int error, const char *format,
+                                            va_list args);
+
+/* Room for a reason. */
+#define ADIOI_LUSTRE_PIPE_REASON 512
 
 /* The functions of liblustreapi that are used, by their names without llapi_. */
 typedef struct ADIOI_LUSTRE_PIPE_Api {
@@ -49,12 +57,18 @@ typedef struct ADIOI_LUSTRE_PIPE_Api {
                                const struct llapi_layout * layout);
     int (*group_lock) (int fd, int gid);
     int (*group_unlock) (int fd, int gid);
+
+    /* NULL: a library has none */
+    int (*lov_get_uuids) (int fd, void *names, int *count);
+    int (*get_obd_count) (char *folder, int *count, int is_mdt);
+     ADIOI_LUSTRE_PIPE_Callback(*error_callback_set) (ADIOI_LUSTRE_PIPE_Callback callback);
 } ADIOI_LUSTRE_PIPE_Api;
 
 /* Their constants. */
 #define LLAPI_UNKNOWN 0x1000000000000001ULL     /* this and above: no number, or a default one */
 #define LLAPI_DEFAULT 0x1000000000000002ULL
-#define LLAPI_WIDE 0x1000000000000003ULL        /* one stripe on every OST; + 1 for each more */
+#define LLAPI_WIDE 0x1000000000000003ULL        /* one stripe on every OST; + 1 for each more, */
+#define LLAPI_WIDE_MOST (LLAPI_WIDE + 31)       /* from Lustre 2.16 on */
 #define LLAPI_EOF UINT64_MAX
 #define LLAPI_USE_FIRST 1
 #define LLAPI_USE_NEXT 3
@@ -70,24 +84,41 @@ typedef struct ADIOI_LUSTRE_PIPE_Api {
 /* What the driver keeps in fd->fs_ptr. */
 typedef struct ADIOI_LUSTRE_PIPE_File {
     ADIOI_LUSTRE_PIPE_Api api;
-    int refused;                /* the library cannot be had: do not ask again */
+    int refused;                /* the library cannot be had: do not ask again, */
+    char refusal[ADIOI_LUSTRE_PIPE_REASON];     /* since */
     int looked;                 /* the layout has been asked for, */
     struct cio_layout layout;   /* and is this; n == 0: it cannot be used */
+    int targets;                /* OSTs of the file system; 0: not asked for yet; -1: unknown */
+    int complained;             /* that a group lock cannot be given back */
 } ADIOI_LUSTRE_PIPE_File;
 
 /* The state of a file, made where there is none yet. ADIOI_LUSTRE_PIPE_Forget gives it back. */
 ADIOI_LUSTRE_PIPE_File *ADIOI_LUSTRE_PIPE_File_of(ADIO_File fd);
 void ADIOI_LUSTRE_PIPE_Forget(ADIO_File fd);
 
+/* The library, loaded for this file; NULL if that cannot be, and why (of ..._REASON bytes) says why. */
+const ADIOI_LUSTRE_PIPE_Api *ADIOI_LUSTRE_PIPE_Api_of(ADIO_File fd, char *why);
+
 /*
- * The library, loaded for this file; NULL, having said why, if that cannot be. `purpose`: what is
- * left undone without it.
+ * Between the two the library prints nothing: what matters of it is said here, in one line. What the
+ * program may have set is restored.
  */
-const ADIOI_LUSTRE_PIPE_Api *ADIOI_LUSTRE_PIPE_Api_of(ADIO_File fd, const char *purpose);
+ADIOI_LUSTRE_PIPE_Callback ADIOI_LUSTRE_PIPE_Hush(const ADIOI_LUSTRE_PIPE_Api * api);
+void ADIOI_LUSTRE_PIPE_Unhush(const ADIOI_LUSTRE_PIPE_Api * api,
+                              ADIOI_LUSTRE_PIPE_Callback before);
+
+/* The folder that a path names a file in; the caller's. */
+char *ADIOI_LUSTRE_PIPE_Folder(const char *path);
 
 /* Whether a descriptor, or the folder that a path names a file in, is on Lustre. */
 int ADIOI_LUSTRE_PIPE_Is_lustre(int descriptor);
 int ADIOI_LUSTRE_PIPE_Is_lustre_folder(const char *path);
+
+/*
+ * Numbers of the OSTs of the file system that a path is on, rising, which may have gaps; how many,
+ * 0 if that cannot be found out. *index is the caller's then.
+ */
+int ADIOI_LUSTRE_PIPE_Targets(const ADIOI_LUSTRE_PIPE_Api * api, const char *path, int **index);
 
 /* A number among the effective hints, or `otherwise`. */
 int64_t ADIOI_LUSTRE_PIPE_Hint(ADIO_File fd, const char *name, int64_t otherwise);
@@ -97,23 +128,26 @@ void ADIOI_LUSTRE_PIPE_Discover(ADIO_File fd, int descriptor);
 
 /*
  * The layout of the file, found out now unless that was tried before; NULL: unknown. Local. It
- * stays the driver's, until the file is closed.
+ * stays the driver's, until the file is closed. `again`: look again if a part of it has had no
+ * objects so far.
  */
-const struct cio_layout *ADIOI_LUSTRE_PIPE_Layout(ADIO_File fd);
+const struct cio_layout *ADIOI_LUSTRE_PIPE_Layout(ADIO_File fd, int again);
 
 /*
  * Creates a file that does not exist with the striping that hints ask for. A descriptor, or
  * -ENOTSUP: nothing was asked for, or it cannot be had here, and nothing was done; -EEXIST; another
- * error, which has been said: the file may exist now, without striping of its own.
+ * error: the file may exist now, without striping of its own. `why` (of ..._REASON bytes): what
+ * differs from what was asked for, if the file is created, by whom ever; else "".
  */
-int ADIOI_LUSTRE_PIPE_Create(ADIO_File fd, int flags, mode_t mode);
+int ADIOI_LUSTRE_PIPE_Create(ADIO_File fd, int flags, mode_t mode, char *why);
 
 /*
  * A group lock on the whole file: holders of the same number, greater than 0, access it at the same
- * time without further locks, while the accesses of all others wait. Local. Reasons why there is
- * none are said; there is nothing to unlock then.
+ * time without further locks, while the accesses of all others wait. They do not see each other's
+ * writes of one page, and may lose them: nobody must write a part of a page of another holder. Local.
+ * 0, or a negative errno, and why (of ..._REASON bytes) says why: there is nothing to unlock then.
  */
-int ADIOI_LUSTRE_PIPE_Group_lock(ADIO_File fd, int group);
+int ADIOI_LUSTRE_PIPE_Group_lock(ADIO_File fd, int group, char *why);
 void ADIOI_LUSTRE_PIPE_Group_unlock(ADIO_File fd, int group);
 
 /* Slots. */

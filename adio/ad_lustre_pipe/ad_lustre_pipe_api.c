@@ -1,7 +1,6 @@
 /* ad_lustre_pipe: liblustreapi, loaded at run time. */
 
 #include "ad_lustre_pipe.h"
-#include "port/log.h"
 
 #include <dlfcn.h>
 #include <sys/vfs.h>
@@ -10,10 +9,12 @@
 
 #define FUNCTION(name) { "llapi_" #name, offsetof(ADIOI_LUSTRE_PIPE_Api, name) }
 
-static const struct {
+typedef struct {
     const char *name;
     size_t field;
-} functions[] = {
+} function;
+
+static const function functions[] = {
     FUNCTION(layout_alloc),
     FUNCTION(layout_get_by_fd),
     FUNCTION(layout_free),
@@ -32,6 +33,10 @@ static const struct {
     FUNCTION(layout_file_create),
     FUNCTION(group_lock),
     FUNCTION(group_unlock)
+}, optional_functions[] = {
+    FUNCTION(lov_get_uuids),
+    FUNCTION(get_obd_count),
+    FUNCTION(error_callback_set)
 };
 
 ADIOI_LUSTRE_PIPE_File *ADIOI_LUSTRE_PIPE_File_of(ADIO_File fd)
@@ -64,45 +69,73 @@ static void *open_library(void)
     return library != NULL ? library : dlopen("liblustreapi.so", RTLD_NOW | RTLD_LOCAL);
 }
 
+/* Whether the library has it. */
+static int find(ADIOI_LUSTRE_PIPE_Api * api, const function * f)
+{
+    void *address = dlsym(api->library, f->name);
+
+    memcpy((char *) api + f->field, &address, sizeof(address));
+    return address != NULL;
+}
+
 /* Fills in the table; NULL, or the function that is missing. */
 static const char *find_functions(ADIOI_LUSTRE_PIPE_Api * api)
 {
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *address = dlsym(api->library, functions[i].name);
-
-        if (address == NULL)
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        if (!find(api, &functions[i]))
             return functions[i].name;
-        memcpy((char *) api + functions[i].field, &address, sizeof(address));
-    }
+    for (size_t i = 0; i < sizeof(optional_functions) / sizeof(optional_functions[0]); i++)
+        find(api, &optional_functions[i]);
     return NULL;
 }
 
-static int load(ADIO_File fd, ADIOI_LUSTRE_PIPE_Api * api, const char *purpose)
+static int load(ADIOI_LUSTRE_PIPE_Api * api, char *why)
 {
     const char *missing;
 
     api->library = open_library();
     if (api->library == NULL) {
-        cio_log(CIO_LOG_NOTICE, "file %s: %s: cannot load liblustreapi: %s", fd->filename, purpose,
-                dlerror());
+        snprintf(why, ADIOI_LUSTRE_PIPE_REASON, "cannot load liblustreapi: %s", dlerror());
         return -ENOENT;
     }
     missing = find_functions(api);
     if (missing == NULL)
         return 0;
-    cio_log(CIO_LOG_NOTICE, "file %s: %s: liblustreapi has no %s", fd->filename, purpose, missing);
+    snprintf(why, ADIOI_LUSTRE_PIPE_REASON, "liblustreapi has no %s", missing);
     dlclose(api->library);
     api->library = NULL;
     return -ENOSYS;
 }
 
-const ADIOI_LUSTRE_PIPE_Api *ADIOI_LUSTRE_PIPE_Api_of(ADIO_File fd, const char *purpose)
+const ADIOI_LUSTRE_PIPE_Api *ADIOI_LUSTRE_PIPE_Api_of(ADIO_File fd, char *why)
 {
     ADIOI_LUSTRE_PIPE_File *file = ADIOI_LUSTRE_PIPE_File_of(fd);
 
     if (file->api.library == NULL && !file->refused)
-        file->refused = load(fd, &file->api, purpose) != 0;
-    return file->refused ? NULL : &file->api;
+        file->refused = load(&file->api, file->refusal) != 0;
+    if (!file->refused)
+        return &file->api;
+    memcpy(why, file->refusal, ADIOI_LUSTRE_PIPE_REASON);
+    return NULL;
+}
+
+static void say_nothing(unsigned level, int error, const char *format, va_list args)
+{
+    (void) level;
+    (void) error;
+    (void) format;
+    (void) args;
+}
+
+ADIOI_LUSTRE_PIPE_Callback ADIOI_LUSTRE_PIPE_Hush(const ADIOI_LUSTRE_PIPE_Api * api)
+{
+    return api->error_callback_set != NULL ? api->error_callback_set(say_nothing) : NULL;
+}
+
+void ADIOI_LUSTRE_PIPE_Unhush(const ADIOI_LUSTRE_PIPE_Api * api, ADIOI_LUSTRE_PIPE_Callback before)
+{
+    if (api->error_callback_set != NULL)
+        api->error_callback_set(before);
 }
 
 static int is_assumed(void)
@@ -119,15 +152,24 @@ int ADIOI_LUSTRE_PIPE_Is_lustre(int descriptor)
     return is_assumed() || (fstatfs(descriptor, &fs) == 0 && fs.f_type == LUSTRE_MAGIC);
 }
 
+char *ADIOI_LUSTRE_PIPE_Folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder;
+
+    if (slash == NULL)
+        return ADIOI_Strdup(".");
+    folder = ADIOI_Strdup(path);
+    folder[slash == path ? 1 : slash - path] = '\0';
+    return folder;
+}
+
 int ADIOI_LUSTRE_PIPE_Is_lustre_folder(const char *path)
 {
-    char *folder = ADIOI_Strdup(path), *slash = strrchr(folder, '/');
+    char *folder = ADIOI_LUSTRE_PIPE_Folder(path);
     struct statfs fs;
-    int rc;
+    int rc = statfs(folder, &fs);
 
-    if (slash != NULL)
-        slash[slash == folder] = '\0';
-    rc = statfs(slash != NULL ? folder : ".", &fs);
     ADIOI_Free(folder);
     return is_assumed() || (rc == 0 && fs.f_type == LUSTRE_MAGIC);
 }

@@ -1,4 +1,8 @@
-/* ad_lustre_pipe: how a file is striped: found out, and asked for when it is created. */
+/*
+ * ad_lustre_pipe: how a file is striped. A component of a progressive file gets its objects when
+ * something is written into it. Until then its numbers are what it was asked to have, with as many
+ * OSTs as the file system has, and it is pending.
+ */
 
 #include "ad_lustre_pipe.h"
 #include "port/log.h"
@@ -8,16 +12,15 @@
 #include <unistd.h>
 
 #define DISCOVERY "its striping is not known, hints are used"
-#define CREATION "it is created without the striping asked for"
-
-/* Room for a reason. */
-#define REASON 256
+#define REASON ADIOI_LUSTRE_PIPE_REASON
 
 /* One layout on its way from the library's form to ours. */
 typedef struct {
     const ADIOI_LUSTRE_PIPE_Api *api;
+    ADIO_File fd;
     struct llapi_layout *from;
     struct cio_layout *to;
+    int pending;                /* the current component has no objects yet */
     char *why;                  /* set before a function returns an error */
 } translation;
 
@@ -67,7 +70,7 @@ static int count_targets(const uint64_t * ost, int count)
     return t;
 }
 
-static int read_targets(translation * t, uint32_t flags, struct cio_component *c)
+static int read_targets(translation * t, struct cio_component *c)
 {
     uint64_t *ost = ADIOI_Malloc((c->count + 1) * sizeof(*ost));
     int known = 0, rc = 0;
@@ -78,10 +81,50 @@ static int read_targets(translation * t, uint32_t flags, struct cio_component *c
         known++;
     if (known == c->count && known > 0)
         c->targets = count_targets(ost, c->count);
-    else if (known < c->count && (flags & LLAPI_COMP_INIT || errno != EINVAL))
+    else if (known < c->count)
         rc = failed(t, "llapi_layout_ost_index_get");
     ADIOI_Free(ost);
     return rc;
+}
+
+/* Only components of progressive files have flags. */
+static int find_objects(translation * t, uint32_t flags)
+{
+    uint64_t ost = LLAPI_UNKNOWN;
+
+    t->pending = 0;
+    if (flags & LLAPI_COMP_INIT)
+        return 0;
+    if (t->api->layout_ost_index_get(t->from, 0, &ost) != 0 && errno != EINVAL)
+        return failed(t, "llapi_layout_ost_index_get");
+    t->pending = ost >= LLAPI_UNKNOWN;
+    return 0;
+}
+
+static int targets_of_all(translation * t)
+{
+    ADIOI_LUSTRE_PIPE_File *file = ADIOI_LUSTRE_PIPE_File_of(t->fd);
+    int *index;
+
+    if (file->targets == 0) {
+        file->targets = ADIOI_LUSTRE_PIPE_Targets(t->api, t->fd->filename, &index);
+        if (file->targets > 0)
+            ADIOI_Free(index);
+        else
+            file->targets = -1;
+    }
+    return file->targets > 0 ? file->targets : 0;
+}
+
+static void expect(translation * t, uint64_t pattern, uint64_t count, struct cio_component *c)
+{
+    struct cio_expected e = {.share = pattern == LLAPI_OVERSTRIPING,.targets = targets_of_all(t) };
+
+    if (count >= LLAPI_WIDE && count <= LLAPI_WIDE_MOST)
+        e.each = (int64_t) (count - LLAPI_WIDE) + 1;
+    else if (count < LLAPI_UNKNOWN)
+        e.count = (int64_t) count;
+    cio_layout_expect(&e, c);
 }
 
 /* The part of a file that is kept on the metadata server is one stripe. */
@@ -105,15 +148,20 @@ static int read_stripes(translation * t, struct cio_component *c)
     if (api->layout_comp_flags_get(t->from, &flags) != 0)
         return failed(t, "llapi_layout_comp_flags_get");
     c->stripe = size < LLAPI_UNKNOWN ? (int64_t) size : 0;
-    c->count = count <= CIO_LAYOUT_COUNT_MAX ? (int32_t) count : 0;
-    c->targets = c->count;
-    if (pattern == LLAPI_OVERSTRIPING)
-        return read_targets(t, flags, c);
     if (pattern == LLAPI_MDT) {
         c->stripe = c->stripe > 0 ? c->stripe : c->end - c->start;
         c->count = c->targets = 1;
+        return 0;
     }
-    return 0;
+    rc = find_objects(t, flags);
+    if (rc != 0)
+        return rc;
+    c->count = c->targets = count <= CIO_LAYOUT_COUNT_MAX ? (int32_t) count : 0;
+    if (t->pending)
+        expect(t, pattern, count, c);
+    else if (pattern == LLAPI_OVERSTRIPING)
+        rc = read_targets(t, c);
+    return rc;
 }
 
 static int64_t as_offset(uint64_t off)
@@ -141,11 +189,16 @@ static int read_component(translation * t)
         t->to->component[t->to->n - 1].end = c.end;
         return 0;
     }
+    t->pending = 0;
     rc = read_stripes(t, &c);
     if (rc != 0)
         return rc;
     refused = cio_layout_add(t->to, &c);
-    return refused != NULL ? unusable(t, refused) : 0;
+    if (refused != NULL)
+        return unusable(t, refused);
+    if (t->pending)
+        t->to->pending |= UINT64_C(1) << (t->to->n - 1);
+    return 0;
 }
 
 static int translate(translation * t)
@@ -170,19 +223,28 @@ static int translate(translation * t)
     return 0;
 }
 
-static int discover(const ADIOI_LUSTRE_PIPE_Api * api, int descriptor, struct cio_layout *layout,
-                    char *why)
+static int read_layout(translation * t, int descriptor)
+{
+    ADIOI_LUSTRE_PIPE_Callback before = ADIOI_LUSTRE_PIPE_Hush(t->api);
+    int rc;
+
+    t->from = t->api->layout_get_by_fd(descriptor, 0);
+    rc = t->from != NULL ? translate(t) : failed(t, "llapi_layout_get_by_fd");
+    t->api->layout_free(t->from);
+    ADIOI_LUSTRE_PIPE_Unhush(t->api, before);
+    return rc;
+}
+
+/* 0, or why has been set; the layout is then as it was. */
+static int discover(ADIO_File fd, int descriptor, struct cio_layout *layout, char *why)
 {
     struct cio_layout found;
-    translation t = {.api = api,.to = &found,.why = why };
+    translation t = {.fd = fd,.to = &found,.why = why };
     int rc;
 
     cio_layout_init(&found);
-    t.from = api->layout_get_by_fd(descriptor, 0);
-    if (t.from == NULL)
-        return failed(&t, "llapi_layout_get_by_fd");
-    rc = translate(&t);
-    api->layout_free(t.from);
+    t.api = ADIOI_LUSTRE_PIPE_Api_of(fd, why);
+    rc = t.api != NULL ? read_layout(&t, descriptor) : -ENOSYS;
     if (rc == 0)
         *layout = found;
     return rc;
@@ -191,142 +253,29 @@ static int discover(const ADIOI_LUSTRE_PIPE_Api * api, int descriptor, struct ci
 void ADIOI_LUSTRE_PIPE_Discover(ADIO_File fd, int descriptor)
 {
     ADIOI_LUSTRE_PIPE_File *file = ADIOI_LUSTRE_PIPE_File_of(fd);
-    const ADIOI_LUSTRE_PIPE_Api *api;
+    int first = !file->looked;
     char why[REASON];
 
     file->looked = 1;
     if (!ADIOI_LUSTRE_PIPE_Is_lustre(descriptor))
         return;
-    api = ADIOI_LUSTRE_PIPE_Api_of(fd, DISCOVERY);
-    if (api != NULL && discover(api, descriptor, &file->layout, why) != 0)
+    if (discover(fd, descriptor, &file->layout, why) != 0 && first)
         cio_log(CIO_LOG_NOTICE, "file %s: %s: %s", fd->filename, DISCOVERY, why);
 }
 
-const struct cio_layout *ADIOI_LUSTRE_PIPE_Layout(ADIO_File fd)
+const struct cio_layout *ADIOI_LUSTRE_PIPE_Layout(ADIO_File fd, int again)
 {
     ADIOI_LUSTRE_PIPE_File *file = ADIOI_LUSTRE_PIPE_File_of(fd);
-    int descriptor = fd->is_open ? fd->fd_sys : -1;
+    int look = !file->looked || (again && file->layout.pending != 0);
+    int descriptor;
 
-    if (!file->looked && fd->is_open) {
-        ADIOI_LUSTRE_PIPE_Discover(fd, descriptor);
-    } else if (!file->looked) {
+    if (look && fd->is_open) {
+        ADIOI_LUSTRE_PIPE_Discover(fd, fd->fd_sys);
+    } else if (look) {
         descriptor = open(fd->filename, O_RDONLY | O_CLOEXEC);
         ADIOI_LUSTRE_PIPE_Discover(fd, descriptor);
         if (descriptor >= 0)
             close(descriptor);
     }
     return file->layout.n > 0 ? &file->layout : NULL;
-}
-
-int64_t ADIOI_LUSTRE_PIPE_Hint(ADIO_File fd, const char *name, int64_t otherwise)
-{
-    char value[MPI_MAX_INFO_VAL + 1];
-    int found = 0;
-
-    if (fd->info != MPI_INFO_NULL)
-        ADIOI_Info_get(fd->info, (char *) name, MPI_MAX_INFO_VAL, value, &found);
-    return found ? strtoll(value, NULL, 10) : otherwise;
-}
-
-/* What hints ask of a new file. */
-typedef struct {
-    int64_t unit;               /* bytes; 0 or less: no wish */
-    int64_t factor;             /* OSTs; -1: all; 0: no wish */
-    int64_t start;              /* the first of them; -1: no wish */
-    int64_t over;               /* stripes on each */
-} wish;
-
-static wish read_wish(ADIO_File fd)
-{
-    return (wish) {
-        .unit = ADIOI_LUSTRE_PIPE_Hint(fd, "striping_unit", 0),
-        .factor = ADIOI_LUSTRE_PIPE_Hint(fd, "striping_factor", 0),
-        .start = ADIOI_LUSTRE_PIPE_Hint(fd, "start_iodevice", -1),
-        .over = ADIOI_LUSTRE_PIPE_Hint(fd, "romio_lustre_overstriping", 1)
-    };
-}
-
-static int is_wish(const wish * w)
-{
-    return w->unit > 0 || w->factor != 0 || w->start >= 0 || w->over > 1;
-}
-
-static uint64_t stripes_of(const wish * w)
-{
-    if (w->factor < 0)
-        return LLAPI_WIDE + (uint64_t) (w->over - 1);
-    return (uint64_t) ((w->factor > 0 ? w->factor : 1) * w->over);
-}
-
-/*
- * Lustre may put the stripes of an overstriped file on more OSTs than asked for, fewer on each,
- * unless all are named: which can be done if the first is known.
- */
-static int name_targets(const ADIOI_LUSTRE_PIPE_Api * api, struct llapi_layout *l, const wish * w)
-{
-    int64_t named = w->over > 1 && w->factor > 0 ? w->factor * w->over : 1;
-    int rc = 0;
-
-    for (int64_t i = 0; rc == 0 && i < named; i++)
-        rc = api->layout_ost_index_set(l, (int) i,
-                                       (uint64_t) (w->start + i % (w->factor > 0 ? w->factor : 1)));
-    return rc;
-}
-
-/* NULL, or the function that failed; errno says why. */
-static const char *describe(const ADIOI_LUSTRE_PIPE_Api * api, struct llapi_layout *l,
-                            const wish * w)
-{
-    if (w->unit > 0 && api->layout_stripe_size_set(l, (uint64_t) w->unit) != 0)
-        return "llapi_layout_stripe_size_set";
-    if ((w->factor != 0 || w->over > 1) && api->layout_stripe_count_set(l, stripes_of(w)) != 0)
-        return "llapi_layout_stripe_count_set";
-    if (w->over > 1 && api->layout_pattern_set(l, LLAPI_OVERSTRIPING) != 0)
-        return "llapi_layout_pattern_set";
-    if (w->start >= 0 && name_targets(api, l, w) != 0)
-        return "llapi_layout_ost_index_set";
-    return NULL;
-}
-
-/* A descriptor or a negative errno; *function is what failed. */
-static int create(ADIO_File fd, const ADIOI_LUSTRE_PIPE_Api * api, int flags, mode_t mode,
-                  const char **function)
-{
-    struct llapi_layout *l = api->layout_alloc();
-    wish w = read_wish(fd);
-    int rc = -1;
-
-    *function = "llapi_layout_alloc";
-    if (l == NULL)
-        return -ENOMEM;
-    *function = describe(api, l, &w);
-    if (*function == NULL) {
-        *function = "llapi_layout_file_create";
-        rc = api->layout_file_create(fd->filename, flags, (int) mode, l);
-    }
-    rc = rc >= 0 ? rc : errno != 0 ? -errno : -EIO;
-    api->layout_free(l);
-    return rc;
-}
-
-int ADIOI_LUSTRE_PIPE_Create(ADIO_File fd, int flags, mode_t mode)
-{
-    const ADIOI_LUSTRE_PIPE_Api *api;
-    const char *function;
-    wish w = read_wish(fd);
-    int rc;
-
-    if (!is_wish(&w) || !ADIOI_LUSTRE_PIPE_Is_lustre_folder(fd->filename) ||
-        access(fd->filename, F_OK) == 0)
-        return -ENOTSUP;
-    api = ADIOI_LUSTRE_PIPE_Api_of(fd, CREATION);
-    if (api == NULL)
-        return -ENOTSUP;
-    rc = create(fd, api, flags, mode, &function);
-    if (rc >= 0 || rc == -EEXIST)
-        return rc;
-    cio_log(CIO_LOG_NOTICE, "file %s: %s (striping_unit %" PRId64 ", striping_factor %" PRId64
-            ", start_iodevice %" PRId64 ", overstriping %" PRId64 "): %s: %s", fd->filename,
-            CREATION, w.unit, w.factor, w.start, w.over, function, strerror(-rc));
-    return rc == -ENOTSUP ? -EIO : rc;
 }

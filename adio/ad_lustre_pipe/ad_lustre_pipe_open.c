@@ -9,6 +9,7 @@
  */
 
 #include "ad_lustre_pipe.h"
+#include "port/log.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -37,19 +38,30 @@ static mode_t permissions(ADIO_File fd)
     return fd->perm == ADIO_PERM_NULL ? 0666 : (mode_t) fd->perm;
 }
 
-/* What a failed creation left behind is ours: it does not offend against O_EXCL. */
+static int say(ADIO_File fd, int descriptor, const char *what)
+{
+    if (descriptor >= 0 && what[0] != '\0')
+        cio_log(CIO_LOG_NOTICE, "file %s: %s", fd->filename, what);
+    return descriptor;
+}
+
+/*
+ * What a failed creation left behind is ours: it does not offend against O_EXCL. What a file has
+ * not got is said once there is a file.
+ */
 static int open_or_create(ADIO_File fd)
 {
+    char why[ADIOI_LUSTRE_PIPE_REASON] = "";
     int flags = posix_flags(fd->access_mode);
     int rc = -ENOTSUP;
 
     if (flags & O_CREAT)
-        rc = ADIOI_LUSTRE_PIPE_Create(fd, flags, permissions(fd));
+        rc = ADIOI_LUSTRE_PIPE_Create(fd, flags, permissions(fd), why);
     if (rc >= 0)
-        return rc;
+        return say(fd, rc, why);
     if (rc != -ENOTSUP && rc != -EEXIST)
         flags &= ~O_EXCL;
-    return open(fd->filename, flags, permissions(fd));
+    return say(fd, open(fd->filename, flags, permissions(fd)), why);
 }
 
 /* The one whose fd->hints all ranks get, in a collective open. */

@@ -17,6 +17,7 @@ romio_other_sources +=                \
     adio/ad_tam/ad_tam_hints.c        \
     adio/ad_tam/ad_tam_icoll.c        \
     adio/ad_tam/ad_tam_layout.c       \
+    adio/ad_tam/ad_tam_lock.c         \
     adio/ad_tam/ad_tam_pool.c         \
     adio/ad_tam/ad_tam_prepare.c      \
     adio/ad_tam/ad_tam_request.c      \

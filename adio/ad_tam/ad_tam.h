@@ -116,6 +116,7 @@ typedef struct ADIOI_TAM_File {
     int crowded;                /* ranks share the cores that this one may run on */
     struct cio_nodes *nodes;    /* made from that with the first groups */
     struct cio_layout layout;   /* found out at the same time; the same on every rank, */
+    int look_again;             /* as is that something was written where it had no objects, */
     int64_t block;              /* as is the file system's block, in bytes; 0: unknown */
     int64_t room;               /* address space that any rank has left, told at the same time */
     int64_t largest;            /* bytes of all ranks in the largest blocking call so far */
@@ -151,18 +152,31 @@ int ADIOI_TAM_Agree(ADIO_File fd);
 /*
  * Rank 0 tells all whether their hints are the same, how the file is striped and, the first time,
  * who is on which node; if it cannot find that out, `mapped` stays 0. It knows, of all ranks, the
- * least address space, and has in `said` what each has said.
+ * least address space, and has in `said` what each has said. It looks at the striping again where
+ * that may have changed.
  */
 void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same);
 
 /* Room to be told in, from the beginning: news, and said. */
 void ADIOI_TAM_News_init(ADIO_File fd);
 
+/*
+ * Before a blocking call: rank 0 looks at the striping again, and tells all, if a blocking write has
+ * touched a part of the file that had no objects then. All ranks know that from the write's own
+ * reduction, so that other calls need no message for it.
+ */
+void ADIOI_TAM_Look_again(ADIO_File fd);
+/* Notes what a blocking write has touched. Local, and the same on all ranks. */
+void ADIOI_TAM_Note_written(ADIO_File fd, const struct cio_op *op);
+
 /* Hints about striping and aggregators, at open, that the driver below may not have taken. */
 void ADIOI_TAM_Take_striping(ADIO_File fd, MPI_Info users_info);
 
-/* How the file is striped, as this rank knows it; n == 0: it does not. Local. */
-void ADIOI_TAM_Find_layout(ADIO_File fd, struct cio_layout *layout);
+/*
+ * How the file is striped, as this rank knows it; n == 0: it does not. `again`: asks again for what
+ * had no objects yet. Local.
+ */
+void ADIOI_TAM_Find_layout(ADIO_File fd, int again, struct cio_layout *layout);
 /* What the file system likes transfers to begin at multiples of, in bytes; 0 if it does not say. */
 int64_t ADIOI_TAM_Find_block(ADIO_File fd);
 
@@ -260,6 +274,13 @@ static inline int ADIOI_TAM_Has_groups(const ADIOI_TAM_File * layer)
  * and lose what other calls write there meanwhile.
  */
 const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking);
+
+/*
+ * Takes a group lock for the time of a collective write, where that was asked for, on the ranks that
+ * aggregate; whether this one holds it. Collective, if it was asked for.
+ */
+int ADIOI_TAM_Lock_group(ADIO_File fd);
+void ADIOI_TAM_Unlock_group(ADIO_File fd, int locked);
 
 /*
  * Puts into fd->info what was chosen when groups were made (stats is NULL) or for a call that is

@@ -1,7 +1,6 @@
 /* ad_tam: collective write and read through the engine, or through the driver below. */
 
 #include "ad_tam.h"
-#include "../ad_lustre_pipe/ad_lustre_pipe.h"
 #include "port/comm_mpi.h"
 #include "port/log.h"
 
@@ -215,50 +214,6 @@ static void leave(ADIO_File fd, int write, const char *why)
     ADIOI_TAM_Report(fd, &stats, write);
 }
 
-/* The number of a group lock: the same on all ranks, and hardly another file's. */
-static int lock_number(const ADIOI_TAM_File * layer)
-{
-    return (int) (layer->token & 0x3fffffff) + 1;
-}
-
-static int wants_group_lock(ADIO_File fd)
-{
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-
-    return layer->hints.group_lock && !layer->unlocked && fd->file_system == ADIO_LUSTRE_PIPE;
-}
-
-/*
- * Takes a group lock for the time of a collective write, where that was asked for, on every rank
- * that writes; whether this rank holds one. Either all of them do or none: one without would wait
- * in its write for the others, who would wait for it in the call. A nonblocking write has no lock,
- * since a rank that waits in another access for it could not make the write progress.
- */
-static int lock_group(ADIO_File fd, int writes)
-{
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int64_t all;
-    int mine;
-
-    if (!wants_group_lock(fd))
-        return 0;
-    mine = !writes || ADIOI_LUSTRE_PIPE_Group_lock(fd, lock_number(layer)) == 0;
-    all = mine;
-    ADIOI_TAM_Least(fd, &all, 1);
-    if (all)
-        return writes;
-    if (mine && writes)
-        ADIOI_LUSTRE_PIPE_Group_unlock(fd, lock_number(layer));
-    layer->unlocked = 1;
-    return 0;
-}
-
-static void unlock_group(ADIO_File fd, int locked)
-{
-    if (locked)
-        ADIOI_LUSTRE_PIPE_Group_unlock(fd, lock_number(ADIOI_TAM_File_of(fd)));
-}
-
 /* What was asked for, for as long as the call lasts. */
 static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
                         int file_ptr_type, ADIO_Offset offset, int write, struct cio_request *req)
@@ -267,7 +222,7 @@ static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Data
 
     req->write = write;
     req->error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
-    return write ? lock_group(fd, ADIOI_TAM_File_of(fd)->grouping->team->my_aggr >= 0) : 0;
+    return write ? ADIOI_TAM_Lock_group(fd) : 0;
 }
 
 /* PLAIN: by each rank itself, and nothing is written that nobody asked to write. */
@@ -295,6 +250,8 @@ static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int
     *outcome = 0;
     if (ADIOI_TAM_File_of(fd)->grouping->segment.refused)
         ADIOI_TAM_Pool_clear();
+    if (req->write)
+        ADIOI_TAM_Note_written(fd, op);
     if (!over) {
         ADIOI_TAM_Leave(fd, op, comm, call);
         return SERVED;
@@ -350,6 +307,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         leave(fd, write, refusal);
         return BELOW;
     }
+    ADIOI_TAM_Look_again(fd);
     outcome = ADIOI_TAM_Prepare(fd);
     if (outcome != 0) {
         *error_code = ADIOI_TAM_Error_code(fd, outcome);
@@ -358,7 +316,7 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     }
     locked = make_request(fd, buf, count, datatype, file_ptr_type, offset, write, &req);
     how = run(fd, &req, &moved, &outcome);
-    unlock_group(fd, locked);
+    ADIOI_TAM_Unlock_group(fd, locked);
     ADIOI_TAM_Request_free(&req);
     if (how != SERVED) {
         fd->fp_ind = pointer;
@@ -376,21 +334,16 @@ void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count c
                                 ADIO_Status * status, int *error_code)
 {
     int how = serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code);
-    int cb = fd->hints->cb_write, sieve = fd->hints->ds_write, locked;
+    int cb = fd->hints->cb_write, sieve = fd->hints->ds_write;
 
     if (how == ALONE || how == PLAIN)
         fd->hints->cb_write = ADIOI_HINT_DISABLE;
     if (how == PLAIN)
         fd->hints->ds_write = ADIOI_HINT_DISABLE;
-    if (how == SERVED) {
-        ADIOI_TAM_Deliver(fd, error_code);
-        return;
-    }
-    locked = lock_group(fd, fd->is_open);
-    (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
-                                                                file_ptr_type, offset, status,
-                                                                error_code);
-    unlock_group(fd, locked);
+    if (how != SERVED)
+        (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
+                                                                    file_ptr_type, offset, status,
+                                                                    error_code);
     fd->hints->cb_write = cb;
     fd->hints->ds_write = sieve;
     ADIOI_TAM_Deliver(fd, error_code);

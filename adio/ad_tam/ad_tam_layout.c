@@ -80,7 +80,7 @@ void ADIOI_TAM_Take_striping(ADIO_File fd, MPI_Info users_info)
     take_number(fd, users_info, "start_iodevice", "start_iodevice", &fd->hints->start_iodevice);
 }
 
-void ADIOI_TAM_Find_layout(ADIO_File fd, struct cio_layout *layout)
+void ADIOI_TAM_Find_layout(ADIO_File fd, int again, struct cio_layout *layout)
 {
     const struct cio_layout *known = NULL;
     struct cio_hinted_stripes hints = {
@@ -90,7 +90,7 @@ void ADIOI_TAM_Find_layout(ADIO_File fd, struct cio_layout *layout)
     };
 
     if (fd->file_system == ADIO_LUSTRE_PIPE)
-        known = ADIOI_LUSTRE_PIPE_Layout(fd);
+        known = ADIOI_LUSTRE_PIPE_Layout(fd, again);
     if (known != NULL)
         *layout = *known;
     else
@@ -205,7 +205,7 @@ static void foresee(ADIO_File fd)
     struct cio_nodes *nodes;
     int *ranks, n;
 
-    ADIOI_TAM_Find_layout(fd, &layout);
+    ADIOI_TAM_Find_layout(fd, 0, &layout);
     if (layout.n > 0)
         ADIOI_TAM_Publish_layout(fd, &layout);
     if (getenv("ROMIO_PRINT_HINTS") == NULL || ADIOI_TAM_Nodes_at_open(fd, &nodes) != 0)

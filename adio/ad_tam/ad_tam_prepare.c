@@ -120,7 +120,7 @@ static void write_news(ADIO_File fd, int64_t room, int same, ADIOI_TAM_News * n)
     n->same = same;
     n->room = room;
     n->aggregators_given = layer->aggregators_given;
-    ADIOI_TAM_Find_layout(fd, &n->layout);
+    ADIOI_TAM_Find_layout(fd, 1, &n->layout);
     n->block = ADIOI_TAM_Find_block(fd);
     if (!layer->mapped)
         map_nodes(fd, size, n);
@@ -141,12 +141,33 @@ void ADIOI_TAM_Tell(ADIO_File fd, int64_t room, int *same)
     ADIOI_TAM_Spread(fd, n, (int) length);
     *same = n->same;
     layer->layout = n->layout;
+    layer->look_again = 0;
     layer->block = n->block;
     layer->room = n->room;
     layer->aggregators_given = n->aggregators_given;
     ADIOI_TAM_Publish_layout(fd, &layer->layout);
     if (first && n->error == 0)
         take_map(layer, rank, size);
+}
+
+void ADIOI_TAM_Note_written(ADIO_File fd, const struct cio_op *op)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int64_t lo, hi;
+
+    if (layer->layout.pending == 0)
+        return;
+    cio_op_range(op, &lo, &hi);
+    layer->look_again |= cio_layout_is_pending(&layer->layout, lo, hi);
+}
+
+void ADIOI_TAM_Look_again(ADIO_File fd)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    int same = 1;
+
+    if (layer->look_again)
+        ADIOI_TAM_Tell(fd, layer->room, &same);
 }
 
 int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes)
@@ -344,7 +365,7 @@ static ADIOI_TAM_Grouping **find_grouping(ADIOI_TAM_File * layer)
     ADIOI_TAM_Grouping **link = &layer->grouping;
 
     while (*link != NULL && ((*link)->digest != digest || (*link)->per_node != choose_groups(layer)
-                             || memcmp(&(*link)->layout, &layer->layout, sizeof(layer->layout)) != 0))
+                             || !cio_layout_is_same(&(*link)->layout, &layer->layout)))
         link = &(*link)->older;
     return link;
 }

@@ -632,6 +632,12 @@ int64_t cio_op_moved(const struct cio_op *op)
         cio_min64(cio_flat_lower(req->file, op->eof - req->disp) - req->start, req->bytes), 0);
 }
 
+void cio_op_range(const struct cio_op *op, int64_t *lo, int64_t *hi)
+{
+    *lo = op->all.min[MIN_LO];
+    *hi = -op->all.min[MIN_MINUS_HI];
+}
+
 /* What a round took, in the mean of all that this rank has served; half of it from the last time.
  */
 static void note_pace(struct cio_op *op)

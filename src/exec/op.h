@@ -191,6 +191,12 @@ int cio_op_wait_released(struct cio_op *op);
 int64_t cio_op_moved(const struct cio_op *op);
 
 /*
+ * Of the same: the range [*lo, *hi) of the file that any rank touches, which all ranks know; lo >=
+ * hi: nobody touches any of it, or it never came to that.
+ */
+void cio_op_range(const struct cio_op *op, int64_t *lo, int64_t *hi);
+
+/*
  * Of a finished operation: it has not run to its end, because messages have been lost, and other
  * ranks may wait for this one for ever: the job is to be ended. 0, or why: a negative errno.
  */

@@ -71,7 +71,7 @@ static const struct cio_hint table[] = {
       .help = "stripes on each OST of a file created on Lustre" },
     { .name = "romio_lustre_group_lock", .kind = CIO_HINT_CHOICE, .field = FIELD(group_lock),
       .words = {"disable", "enable"}, .initial = "disable",
-      .help = "a Lustre group lock is held during a blocking collective write" },
+      .help = "a Lustre group lock is held during a blocking collective write that is served here" },
     { .name = "romio_tcio", .kind = CIO_HINT_CHOICE, .field = FIELD(tcio),
       .words = {"disable", "enable"}, .initial = "disable", .inert = "disable",
       .help = "independent calls are turned into collective I/O" },

@@ -18,14 +18,30 @@ with_library() { # LIBRARY COMMAND...
     TAMIO_LUSTREAPI=$library TAMIO_LUSTRE_ASSUME=1 "$@"
 }
 
-# Runs striped on lustre_pipe:$file with our own hints; output and errors are kept.
+# Runs a program with the stand-in on lustre_pipe:$file; output and errors are kept.
+kept() { # LIBRARY PROGRAM ARGUMENTS...
+    local library=$1 program=$2
+    shift 2
+    with_library "$library" launch "${side:-ours}" 4 '' "$program" "lustre_pipe:$file" "$@" >"$scratch/o" 2>"$scratch/e"
+    local status=$?
+    [ $status -eq 0 ] || { cat "$scratch/o" "$scratch/e"; return $status; }
+}
+
+# Runs striped with our own hints.
 striped() { # LIBRARY HINT...
     local library=$1
     shift
-    with_library "$library" launch "${side:-ours}" 4 '' striped "lustre_pipe:$file" "${blocks[@]}" "${enabled[@]}" "$@" \
-        >"$scratch/o" 2>"$scratch/e"
-    local status=$?
-    [ $status -eq 0 ] || { cat "$scratch/o" "$scratch/e"; return $status; }
+    kept "$library" striped "${blocks[@]}" "${enabled[@]}" "$@"
+}
+
+# Runs calls: pieces of so many bytes, so many of each rank in a call, calls.
+calls() { # PIECE COUNT CALLS HINT...
+    kept "$scratch/fake.so" calls "$@"
+}
+
+# What all ranks were told of, or got from, one call.
+each_rank() { # "CALL WHAT" VALUE
+    has_line "$scratch/o" "$1: $2 $2 $2 $2"
 }
 
 info_is() { # NAME VALUE
@@ -34,6 +50,10 @@ info_is() { # NAME VALUE
 
 silent() {
     [ ! -s "$scratch/e" ] || { echo "unexpected:"; cat "$scratch/e"; return 1; }
+}
+
+says_once() { # there is one line of errors
+    [ "$(wc -l <"$scratch/e")" -eq 1 ] || { echo "not one line:"; cat "$scratch/e"; return 1; }
 }
 
 says() { # TEXT: a line of the errors begins so, after the file's name
@@ -47,6 +67,39 @@ created() { # LAYOUT-LINE LAYOUT-TEXT HINT...
     shift 2
     striped "$scratch/fake.so" "$@" && silent || return
     has_line "$file.layout" "component $line" && info_is tamio_layout_source lustre && info_is tamio_layout "$text"
+}
+
+# On other OSTs, with another library, or with a function of it that fails: NAME=VALUE is put before the rest.
+with() { # NAME=VALUE COMMAND...
+    local -x "${1?}"
+    shift
+    "$@"
+}
+on() { # OSTS COMMAND...
+    local osts=$1
+    shift
+    with FAKE_LUSTRE_OSTS="$osts" "$@"
+}
+
+# It is there at once, but without what the library cannot do.
+without_overstriping() {
+    with FAKE_LUSTRE_VERSION=2.12 striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 start_iodevice=6 \
+        romio_lustre_overstriping=2 || return
+    says 'it is created without overstriping, for which Lustre 2.13 is needed' && says_once &&
+        has_line "$file.layout" 'component 0 -1 65536 3 0 0 6 7 0' && info_is tamio_layout 0-eof:64Kx3
+}
+
+no_such_ost() {
+    on 0,1,4 striped "$scratch/fake.so" striping_unit=65536 striping_factor=2 start_iodevice=3 romio_lustre_overstriping=2 || return
+    says 'it is created without the striping asked for (striping_unit 65536, striping_factor 2, start_iodevice 3, overstriping 2): ' &&
+        grep -q 'llapi_layout_file_create: Invalid argument' "$scratch/e"
+}
+
+# What is not created is not created without anything either.
+not_created() { # LIBRARY
+    file=$scratch/files/none/file
+    kept "$1" info 'open:*:striping_unit=65536' || return
+    has_line "$scratch/o" 'open: NO_SUCH_FILE NO_SUCH_FILE NO_SUCH_FILE NO_SUCH_FILE' && silent
 }
 
 existing_file_keeps_layout() {
@@ -115,8 +168,8 @@ five_writers() {
 }
 
 # The beginning on the metadata server; room to grow into; objects that do not exist yet, of all OSTs.
-special_components() {
-    found 0-64K:64Kx1,64K-1M:64Kx2,1M-2M:64Kx6,2M-eof:128Kx? <<'END'
+special_components() { # TEXT
+    found "$1" <<'END'
 mirrors 1
 component 0 65536 65536 0 2 0x10
 component 65536 524288 65536 2 0 0x10 3 4
@@ -124,6 +177,36 @@ component 524288 1048576 1 2 0 0x40
 component 1048576 2097152 65536 6 4 0
 component 2097152 -1 131072 0x1000000000000003 0 0
 END
+}
+
+# The usual default of a site, with little in the first component: as many aggregators as there are OSTs, or ranks.
+unwritten() { # OSTS TEXT AGGREGATORS STRIPES PATTERN
+    on "$1" found "0-64K:64Kx1,64K-eof:64Kx$2" <<END && info_is tamio_aggregators "$3"
+mirrors 1
+component 0 65536 65536 1 0 0x10 0
+component 65536 -1 65536 $4 $5 0
+END
+}
+
+# Components get their objects in the second call and in the fourth, fewer than were expected: the call after each
+# knows. There is a look at open, one when the view is set, and these two; and whoever did not aggregate then does not now.
+looks_again() {
+    printf 'mirrors 1\ncomponent 0 262144 65536 1 0 0x10 0\ncomponent 262144 786432 65536 %s 0 0\ncomponent 786432 -1 65536 %s 4 0\n' \
+        0x1000000000000003 0x1000000000000004 >"$file.layout"
+    : >"$file"
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log FAKE_LUSTRE_FULL=2 on 4 calls 1024 64 6 "$@" && silent || return
+    each_rank '1 write_all' ok && each_rank '6 write_all' ok &&
+        each_rank '1 tamio_layout' 0-256K:64Kx1,256K-768K:64Kx4,768K-eof:64Kx8/4 &&
+        each_rank '2 tamio_layout' 0-256K:64Kx1,256K-768K:64Kx4,768K-eof:64Kx8/4 &&
+        each_rank '3 tamio_layout' 0-256K:64Kx1,256K-768K:64Kx3,768K-eof:64Kx8/4 &&
+        each_rank '4 tamio_layout' 0-256K:64Kx1,256K-768K:64Kx3,768K-eof:64Kx8/4 &&
+        each_rank '5 tamio_layout' 0-256K:64Kx1,256K-768K:64Kx3,768K-eof:64Kx6/3 &&
+        each_rank '6 tamio_layout' 0-256K:64Kx1,256K-768K:64Kx3,768K-eof:64Kx6/3 &&
+        [ "$(count_lines look)" -eq 4 ] || { cat "$scratch/o" "$scratch/lock.log"; return 1; }
+}
+looks_again_served() {
+    looks_again romio_tam=enable "$@" && each_rank '1 tamio_aggregators' 0-3 && each_rank '6 tamio_aggregators' 0,2,3
 }
 
 # Objects in no order that could be known by two numbers.
@@ -167,6 +250,7 @@ library_too_old() {
 
 # The library is there, the file system is another one: it must not be asked to create anything.
 not_on_lustre() { # PREFIX
+    rm -f "$scratch/lock.log"
     five_components >"$file.layout"
     FAKE_LUSTRE_LOG=$scratch/lock.log TAMIO_LUSTREAPI=$scratch/fake.so launch ours 4 '' striped "$1$file" "${blocks[@]}" \
         "${enabled[@]}" striping_unit=131072 striping_factor=3 >"$scratch/o" 2>"$scratch/e" || { cat "$scratch/o" "$scratch/e"; return 1; }
@@ -217,12 +301,30 @@ not_locked() {
 
 lock_fails() {
     FAKE_LUSTRE_FAIL=llapi_group_lock=25 striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
-        romio_lustre_group_lock=enable && says 'it is written without a group lock: llapi_group_lock: Inappropriate ioctl'
+        romio_lustre_group_lock=enable && says_once && says 'it is written without a group lock: llapi_group_lock: Inappropriate ioctl'
 }
 
 unlock_fails() {
     FAKE_LUSTRE_FAIL=llapi_group_unlock=22 striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
-        romio_lustre_group_lock=enable && says 'its group lock is kept until it is closed: llapi_group_unlock: Invalid argument'
+        romio_lustre_group_lock=enable && ! grep -q 'cannot put group lock' "$scratch/e" && says 'its group lock is kept until it is closed: llapi_group_unlock: Invalid argument'
+}
+
+# Where several ranks may write to one page there is no lock: while ROMIO writes, which may read, modify and write back,
+# as each rank does without collective buffering; whoever took one to find out who writes has given it back before.
+not_locked_below() { # HINT...
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log kept "$scratch/fake.so" striped "${blocks[@]}" striping_unit=65536 striping_factor=3 \
+        romio_lustre_group_lock=enable "$@" && silent || return
+    ! grep -E '^(lock|unlock) .* [1-9][0-9]*$' "$scratch/lock.log" && [ "$(count_lines lock)" -eq "$(count_lines unlock)" ] &&
+        [ "$(stat -c %s "$file")" -eq 5000000 ]
+}
+
+pages_shared() {
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
+        romio_lustre_group_lock=enable cb_domain=even &&
+        says_once && says 'it is written without a group lock: aggregators may write parts of the same page' &&
+        [ "$(count_lines lock)" -eq 0 ]
 }
 
 # One aggregator gets no lock: the others give theirs back, since it would wait for them for ever.
@@ -235,7 +337,7 @@ lock_fails_on_one() {
     FAKE_LUSTRE_LOG=$scratch/lock.log with_library "$scratch/fake.so" launch ours 4 '' one_fails "lustre_pipe:$file" "${blocks[@]}" \
         "${enabled[@]}" striping_unit=65536 striping_factor=3 romio_lustre_group_lock=enable >"$scratch/o" 2>"$scratch/e" ||
         { cat "$scratch/o" "$scratch/e"; return 1; }
-    says 'it is written without a group lock: llapi_group_lock: Cannot allocate memory' &&
+    says_once && says 'it is written without a group lock: llapi_group_lock: Cannot allocate memory' &&
         [ "$(count_lines lock)" -eq 2 ] && [ "$(count_lines unlock)" -eq 2 ] &&
         [ "$(awk '/^unlock/ { print $4 }' "$scratch/lock.log" | sort -u)" = 0 ]
 }
@@ -281,6 +383,28 @@ test_lustre_creation() {
         romio_lustre_overstriping=3
     test_case lustre.created.over.all created '0 -1 65536 16 4 0 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7' 0-eof:64Kx16/8 striping_unit=65536 \
         striping_factor=-1 romio_lustre_overstriping=2
+    test_case lustre.created.over.round on 4 created '0 -1 65536 8 4 0 3 0 1 2 3 0 1 2' 0-eof:64Kx8/4 striping_unit=65536 \
+        striping_factor=4 start_iodevice=3 romio_lustre_overstriping=2
+    test_case lustre.created.over.round.part on 4 created '0 -1 65536 6 4 0 2 3 0 2 3 0' 0-eof:64Kx6/3 striping_unit=65536 \
+        striping_factor=3 start_iodevice=2 romio_lustre_overstriping=2
+    for f in 2.15 2.17; do
+        test_case "lustre.created.over.gaps.$f" with FAKE_LUSTRE_VERSION=$f on 0,2,5,17 created '0 -1 65536 6 4 0 5 17 0 5 17 0' \
+            0-eof:64Kx6/3 striping_unit=65536 striping_factor=3 start_iodevice=5 romio_lustre_overstriping=2
+        test_case "lustre.created.over.all.$f" with FAKE_LUSTRE_VERSION=$f on 4 created '0 -1 65536 8 4 0 0 1 2 3 0 1 2 3' \
+            0-eof:64Kx8/4 striping_unit=65536 striping_factor=-1 romio_lustre_overstriping=2
+    done
+    for f in llapi_lov_get_uuids llapi_get_obd_count; do
+        test_case "lustre.created.over.without.$f" with FAKE_LUSTRE_FAIL=$f=13 on 4 created '0 -1 65536 8 4 0 3 0 1 2 3 0 1 2' \
+            0-eof:64Kx8/4 striping_unit=65536 striping_factor=-1 start_iodevice=3 romio_lustre_overstriping=2
+    done
+    test_case lustre.created.over.too_many on 3 created '0 -1 65536 6 4 0 1 2 0 1 2 0' 0-eof:64Kx6/3 striping_unit=65536 \
+        striping_factor=50 start_iodevice=1 romio_lustre_overstriping=2
+    test_case lustre.created.over.many on 2 created "0 -1 65536 80 4 0$(printf ' 0 1%.0s' {1..40})" 0-eof:64Kx80/2 \
+        striping_unit=65536 striping_factor=-1 romio_lustre_overstriping=40
+    test_case lustre.created.over.unknown without_overstriping
+    test_case lustre.no_such_ost no_such_ost
+    test_case lustre.not_created not_created "$scratch/fake.so"
+    test_case lustre.not_created.library_missing not_created "$scratch/none.so"
     test_case lustre.existing existing_file_keeps_layout
     test_case lustre.nothing_asked nothing_asked
     test_case lustre.bad_unit bad_unit
@@ -300,7 +424,17 @@ test_lustre_discovery() {
     test_case lustre.five.small_buffer five 0,2 cb_nodes=2 cb_buffer_size=65536
     test_case lustre.five.config_list five 0,2 cb_nodes=3 'cb_config_list=*:2'
     test_case lustre.five.romios_own five 0 cb_placement=romio
-    test_case lustre.special special_components
+    test_case lustre.special special_components 0-64K:64Kx1,64K-1M:64Kx2,1M-2M:64Kx6,2M-eof:128Kx8
+    test_case lustre.special.few on 0,3,7 special_components 0-64K:64Kx1,64K-1M:64Kx2,1M-2M:64Kx6/3,2M-eof:128Kx3
+    test_case lustre.special.uncounted with FAKE_LUSTRE_FAIL=llapi_lov_get_uuids=13 special_components \
+        0-64K:64Kx1,64K-1M:64Kx2,1M-2M:64Kx6,2M-eof:128Kx8
+    test_case lustre.unwritten.all unwritten 3 3 0,2,3 0x1000000000000003 0
+    test_case lustre.unwritten.over unwritten 3 9/3 0,2,3 9 4
+    test_case lustre.unwritten.over.all unwritten 3 6/3 0,2,3 0x1000000000000004 4
+    test_case lustre.unwritten.too_many unwritten 3 3 0,2,3 8 0
+    test_case lustre.looks_again looks_again_served
+    test_case lustre.looks_again.early looks_again_served cb_early_return=enable
+    test_case lustre.looks_again.declined looks_again
     test_case lustre.irregular irregular
     test_case lustre.refused.mirrored refused 'it is mirrored' <<<$'mirrors 2\ncomponent 0 -1 65536 1 0 0 0'
     test_case lustre.refused.released refused 'it is released: its data is in an archive' <<<'component 0 -1 65536 1 0x80000001 0 0'
@@ -328,7 +462,9 @@ test_lustre() {
     test_case lustre.same_everywhere same_everywhere '0 -1 65536 7 0 0 0 1 2 3 4 5 6' 0-eof:64Kx7 striping_unit=65536 striping_factor=7
     test_case lustre.bad_factor bad_factor
     test_case lustre.lock.served locked 3
-    test_case lustre.lock.below locked 4 romio_tam=disable romio_cb_write=disable
+    test_case lustre.lock.below.disabled not_locked_below romio_tam=disable
+    test_case lustre.lock.below.sieving not_locked_below romio_tam=disable romio_cb_write=disable romio_ds_write=enable
+    test_case lustre.lock.pages_shared pages_shared
     test_case lustre.lock.none not_locked
     test_case lustre.lock.fails lock_fails
     test_case lustre.lock.unlock_fails unlock_fails

@@ -8,19 +8,26 @@
  *     mirrors 1
  *     component START END STRIPE_SIZE STRIPE_COUNT PATTERN FLAGS [OST...]
  *
- * Numbers are as C reads them; -1 is the end of any file; no OSTs: they are not chosen yet. A file
- * without such a file beside it has no layout. As with the real library, a creation whose layout
- * cannot be set leaves an empty file behind.
+ * Numbers are as C reads them; -1 is the end of any file; no OSTs: they are not chosen yet, which
+ * they are once the file is longer than START. A file without such a file beside it has no layout.
+ * As with the real library, a creation whose layout cannot be set leaves an empty file behind, and
+ * what fails is also said on standard error, unless a callback takes it.
  *
- *     FAKE_LUSTRE_FAIL   NAME=ERRNO: that function fails (also "set", within
- * llapi_layout_file_create) FAKE_LUSTRE_LOG    a file to which creations and group locks are
- * appended: what, process, group, size of the file FAKE_LUSTRE_OSTS   how many there are (8)
+ *     FAKE_LUSTRE_FAIL      NAME=ERRNO: that function fails ("set": within
+ *                           llapi_layout_file_create, with the file there already)
+ *     FAKE_LUSTRE_LOG       a file to which looks at layouts, creations and group locks are
+ *                           appended: what, process, group, size of the file
+ *     FAKE_LUSTRE_OSTS      how many there are (8), or their numbers: 0,2,5
+ *     FAKE_LUSTRE_FULL      the number of one that is not chosen for what is written later
+ *     FAKE_LUSTRE_VERSION   of the library (2.17): overstriping from 2.13 on, on all OSTs from 2.16
+ * on, where names of OSTs come without gaps, too
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +40,8 @@
 #define IS_WIDE(count) ((count) >= WIDE && (count) < WIDE + 32)
 #define OVERSTRIPING 0x4ULL
 #define SPECIFIC 0x2000000000000000ULL
+#define INIT 0x10u
+#define EXTENSION 0x40u
 
 enum { COMPONENTS = 64, STRIPES = 2000, LINE_MAX_BYTES = 16384 };
 
@@ -85,11 +94,110 @@ static void log_line(const char *what, int fd, int group)
     close(out);
 }
 
-static uint64_t osts(void)
+/* ---- messages ---- */
+
+typedef void (*callback)(unsigned level, int error, const char *format, va_list args);
+
+static void print_message(unsigned level, int error, const char *format, va_list args)
+{
+    (void)level;
+    fprintf(stderr, "%s: ", program_invocation_short_name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, ": %s (%d)\n", strerror(error), error);
+}
+
+static callback message = print_message;
+
+callback llapi_error_callback_set(callback wanted)
+{
+    callback before = message;
+
+    message = wanted != NULL ? wanted : print_message;
+    return before;
+}
+
+__attribute__((format(printf, 2, 3))) static int complain(int error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    message(2, error, format, args);
+    va_end(args);
+    return -error;
+}
+
+/* ---- the file system ---- */
+
+/* 216 for 2.16. */
+static int version(void)
+{
+    const char *s = getenv("FAKE_LUSTRE_VERSION"), *dot = s != NULL ? strchr(s, '.') : NULL;
+
+    return dot == NULL ? 217 : atoi(s) * 100 + atoi(dot + 1);
+}
+
+/* How many OSTs there are, and their numbers. */
+static int osts(uint64_t *number)
 {
     const char *s = getenv("FAKE_LUSTRE_OSTS");
+    int n = 0;
 
-    return s != NULL ? strtoull(s, NULL, 0) : 8;
+    if (s != NULL && strchr(s, ',') != NULL) {
+        for (char *end; n < STRIPES; s = end + 1) {
+            number[n++] = strtoull(s, &end, 10);
+            if (*end != ',')
+                return n;
+        }
+    }
+    for (int most = s != NULL ? atoi(s) : 8; n < most; n++)
+        number[n] = (uint64_t)n;
+    return n;
+}
+
+static int find_ost(const uint64_t *number, int n, uint64_t wanted)
+{
+    int i = 0;
+
+    while (i < n && number[i] != wanted)
+        i++;
+    return i;
+}
+
+/* Room for a name, as in the real one: struct obd_uuid. */
+typedef struct {
+    char text[40];
+} name;
+
+/* Older ones leave room in front of a gap's end, and count as if there were none. */
+int llapi_lov_get_uuids(int fd, name *names, int *count)
+{
+    uint64_t number[STRIPES];
+    int n = osts(number), at = 0;
+
+    (void)fd;
+    if (fails("llapi_lov_get_uuids"))
+        return complain(errno, "error: opening 'target_obd'");
+    for (int i = 0; i < n; i++) {
+        if (names != NULL && at < *count)
+            snprintf(names[at].text, sizeof(names[at].text), "fake-OST%04x_UUID", (int)number[i]);
+        at = version() < 216 ? (int)number[i] + 1 : at + 1;
+    }
+    if (names != NULL && at > *count)
+        return -EOVERFLOW;
+    *count = at;
+    return 0;
+}
+
+/* One more than the last number. */
+int llapi_get_obd_count(char *folder, int *count, int is_mdt)
+{
+    uint64_t number[STRIPES];
+    struct stat st;
+
+    if (fails("llapi_get_obd_count") || is_mdt || stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
+        return complain(errno, "open %s failed", folder);
+    *count = (int)number[osts(number) - 1] + 1;
+    return 0;
 }
 
 static const struct component *current(const struct llapi_layout *l)
@@ -156,12 +264,71 @@ static int parse(FILE *f, struct llapi_layout *l)
     return 0;
 }
 
+/* Chooses OSTs where nobody did, one after the other, and fills in what was left open. */
+static void instantiate(struct component *c, const uint64_t *number, int n)
+{
+    int first = c->objects > 0 ? find_ost(number, n, c->ost[0]) : 0;
+
+    if (c->size == DEFAULT)
+        c->size = 1 << 20;
+    if (IS_WIDE(c->count))
+        c->count = (uint64_t)n * (c->count - WIDE + 1);
+    if (c->count == DEFAULT)
+        c->count = 1;
+    if ((c->pattern & ~SPECIFIC) != OVERSTRIPING && c->count > (uint64_t)n)
+        c->count = (uint64_t)n;
+    for (uint64_t i = c->pattern & SPECIFIC ? (uint64_t)c->objects : 0; first < n && i < c->count;
+         i++)
+        c->ost[i] = number[((uint64_t)first + i) % (uint64_t)n];
+    c->objects = (int)c->count;
+    c->pattern = (c->pattern & ~SPECIFIC) == OVERSTRIPING ? OVERSTRIPING : 0;
+}
+
+/* Components of which something has been written. */
+static void instantiate_written(struct llapi_layout *l, int fd)
+{
+    const char *full = getenv("FAKE_LUSTRE_FULL");
+    uint64_t number[STRIPES];
+    int n = osts(number), out = full != NULL ? find_ost(number, n, strtoull(full, NULL, 10)) : n;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return;
+    for (n -= out < n; out < n; out++)
+        number[out] = number[out + 1];
+    for (int i = 0; i < l->n; i++) {
+        struct component *c = &l->component[i];
+
+        if (c->objects > 0 || (c->flags & (INIT | EXTENSION)) || (uint64_t)st.st_size <= c->start ||
+            (c->pattern != 0 && c->pattern != OVERSTRIPING))
+            continue;
+        instantiate(c, number, n);
+        c->flags |= INIT;
+    }
+}
+
+static struct llapi_layout *read_layout(int fd, const char *side)
+{
+    FILE *f = fopen(side, "re");
+    struct llapi_layout *l;
+
+    if (f == NULL)
+        return llapi_layout_alloc();
+    l = calloc(1, sizeof(*l));
+    if (l != NULL && parse(f, l) != 0) {
+        free(l);
+        l = NULL;
+    }
+    fclose(f);
+    if (l != NULL)
+        instantiate_written(l, fd);
+    return l;
+}
+
 struct llapi_layout *llapi_layout_get_by_fd(int fd, int flags)
 {
     char link[64], path[PATH_MAX], side[PATH_MAX];
-    struct llapi_layout *l;
     ssize_t n;
-    FILE *f;
 
     (void)flags;
     if (fails("llapi_layout_get_by_fd"))
@@ -174,48 +341,23 @@ struct llapi_layout *llapi_layout_get_by_fd(int fd, int flags)
     }
     path[n] = '\0';
     side_path(path, side);
-    f = fopen(side, "re");
-    if (f == NULL)
-        return llapi_layout_alloc();
-    l = calloc(1, sizeof(*l));
-    if (l != NULL && parse(f, l) != 0) {
-        free(l);
-        l = NULL;
-    }
-    fclose(f);
-    return l;
-}
-
-/* Chooses OSTs where nobody did, one after the other, and fills in what was left open. */
-static void instantiate(struct component *c)
-{
-    uint64_t start = c->objects > 0 ? c->ost[0] : 0;
-
-    if (c->size == DEFAULT)
-        c->size = 1 << 20;
-    if (IS_WIDE(c->count))
-        c->count = osts() * (c->count - WIDE + 1);
-    if (c->count == DEFAULT)
-        c->count = 1;
-    if ((c->pattern & ~SPECIFIC) != OVERSTRIPING && c->count > osts())
-        c->count = osts();
-    for (uint64_t i = c->pattern & SPECIFIC ? (uint64_t)c->objects : 0; i < c->count; i++)
-        c->ost[i] = (start + i) % osts();
-    c->objects = (int)c->count;
-    c->pattern = (c->pattern & ~SPECIFIC) == OVERSTRIPING ? OVERSTRIPING : 0;
+    log_line("look", fd, 0);
+    return read_layout(fd, side);
 }
 
 static int set_layout(const char *path, const struct llapi_layout *l)
 {
     struct component c = l->component[0];
+    uint64_t number[STRIPES];
+    int n = osts(number);
     char side[PATH_MAX];
     FILE *f;
 
     if (fails("set"))
         return -1;
-    instantiate(&c);
+    instantiate(&c, number, n);
     for (int i = 0; i < c.objects; i++)
-        if (c.ost[i] >= osts())
+        if (find_ost(number, n, c.ost[i]) == n)
             return refuse(EINVAL);
     side_path(path, side);
     f = fopen(side, "we");
@@ -302,7 +444,7 @@ int llapi_layout_stripe_size_get(const struct llapi_layout *l, uint64_t *size)
 {
     if (fails("llapi_layout_stripe_size_get"))
         return -1;
-    if (current(l)->flags & 0x40) /* an extension has another size */
+    if (current(l)->flags & EXTENSION) /* an extension has another size */
         return refuse(EINVAL);
     *size = current(l)->size;
     return 0;
@@ -332,7 +474,7 @@ int llapi_layout_pattern_set(struct llapi_layout *l, uint64_t pattern)
 {
     if (fails("llapi_layout_pattern_set"))
         return -1;
-    if (pattern != 0 && pattern != OVERSTRIPING)
+    if (pattern != 0 && (pattern != OVERSTRIPING || version() < 213))
         return refuse(EOPNOTSUPP);
     l->component[0].pattern = pattern;
     return 0;
@@ -352,7 +494,7 @@ int llapi_layout_stripe_count_set(struct llapi_layout *l, uint64_t count)
 {
     if (fails("llapi_layout_stripe_count_set"))
         return -1;
-    if (count == 0 || (count > STRIPES && !IS_WIDE(count)))
+    if (count == 0 || (count > STRIPES && !IS_WIDE(count)) || (count > WIDE && version() < 216))
         return refuse(EINVAL);
     l->component[0].count = count;
     return 0;
@@ -377,7 +519,7 @@ int llapi_layout_ost_index_set(struct llapi_layout *l, int stripe, uint64_t inde
 int llapi_group_lock(int fd, int group)
 {
     if (fails("llapi_group_lock"))
-        return -errno;
+        return complain(errno, "cannot get group lock");
     log_line("lock", fd, group);
     return group > 0 ? 0 : -EINVAL;
 }
@@ -385,7 +527,7 @@ int llapi_group_lock(int fd, int group)
 int llapi_group_unlock(int fd, int group)
 {
     if (fails("llapi_group_unlock"))
-        return -errno;
+        return complain(errno, "cannot put group lock");
     log_line("unlock", fd, group);
     return group > 0 ? 0 : -EINVAL;
 }
