@@ -30,7 +30,8 @@ static int spec_ok(const struct cio_domain_spec *s)
 struct piece {
     int64_t lo, hi;
     int64_t stripe; /* 0: unknown */
-    int64_t count;  /* >= 1 */
+    int64_t count;  /* targets, >= 1 */
+    int64_t cycle;  /* stripes until targets come in the same order again: count, or objects */
     int64_t most;   /* the largest count of all components */
     int shift;
 };
@@ -56,15 +57,15 @@ static void init_cycle(const struct cio_domain_spec *spec, const struct piece *p
     if (groups == 0) {
         v->parts = 1;
         v->writers = spec->naggr;
-        v->cycle = piece->count;
-    } else if (spec->kind == CIO_DOMAIN_CYCLIC) {
+        v->cycle = piece->cycle;
+    } else if (spec->kind == CIO_DOMAIN_CYCLIC && piece->cycle == piece->count) {
         v->parts = 1;
         v->writers = groups * (int)piece->count;
         v->cycle = v->writers;
     } else {
-        v->parts = groups;
+        v->parts = spec->kind == CIO_DOMAIN_CYCLIC ? 1 : groups;
         v->writers = (int)piece->count;
-        v->cycle = piece->count;
+        v->cycle = piece->cycle;
     }
     v->rounds_per_grain = ceil_div(v->grain, v->unit);
 }
@@ -228,6 +229,14 @@ static int64_t count_of(const struct cio_domain_spec *spec, int i)
     return count > 0 ? count : spec->naggr;
 }
 
+/* Where there are several objects on some targets, and one less on others. */
+static int64_t cycle_of(const struct cio_domain_spec *spec, int i)
+{
+    const struct cio_component *c = &spec->layout->component[i];
+
+    return c->count > 0 && c->count % c->targets != 0 ? c->count : count_of(spec, i);
+}
+
 static int64_t end_of(const struct cio_layout *l, int i)
 {
     return i == l->n - 1 ? CIO_DOMAIN_OFFSET_MAX : l->component[i].end;
@@ -263,6 +272,7 @@ static void init_components(const struct cio_domain_spec *spec, struct cio_domai
     for (int i = 0; i <= last; i++) {
         piece.stripe = l->component[i].stripe;
         piece.count = count_of(spec, i);
+        piece.cycle = cycle_of(spec, i);
         if (i >= first) {
             piece.lo = piece.hi;
             piece.hi = cio_min64(spec->hi, end_of(l, i));
@@ -275,8 +285,12 @@ static void init_components(const struct cio_domain_spec *spec, struct cio_domai
 static void init_plain(const struct cio_domain_spec *spec, struct cio_domains *d)
 {
     int64_t count = spec->stripe_count > 0 ? spec->stripe_count : spec->naggr;
-    struct piece piece = {
-        .lo = spec->lo, .hi = spec->hi, .stripe = spec->stripe, .count = count, .most = count};
+    struct piece piece = {.lo = spec->lo,
+                          .hi = spec->hi,
+                          .stripe = spec->stripe,
+                          .count = count,
+                          .cycle = count,
+                          .most = count};
 
     init_division(spec, &piece, &d->division[0]);
     d->n = 1;

@@ -24,7 +24,8 @@
  * the part begins. Rounds before the part's first byte or after its last one are empty.
  *
  * With a layout, S and C are those of its components, and C counts targets: stripes that lie on one
- * target (overstriping) have one writer. A component that ends before hi and has none after it goes
+ * target (overstriping) have one writer. If the N objects are no multiple of C (8 on 3), s above is
+ * s mod N, and in CYCLIC M is C. A component that ends before hi and has none after it goes
  * on. If there are several:
  *
  *   - Each component's part of [lo, hi) is divided by itself. Rounds end where components do.

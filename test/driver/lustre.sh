@@ -429,7 +429,7 @@ test_lustre_discovery() {
     test_case lustre.special.uncounted with FAKE_LUSTRE_FAIL=llapi_lov_get_uuids=13 special_components \
         0-64K:64Kx1,64K-1M:64Kx2,1M-2M:64Kx6,2M-eof:128Kx8
     test_case lustre.unwritten.all unwritten 3 3 0,2,3 0x1000000000000003 0
-    test_case lustre.unwritten.over unwritten 3 9/3 0,2,3 9 4
+    test_case lustre.unwritten.over unwritten 3 8/3 0,2,3 8 4
     test_case lustre.unwritten.over.all unwritten 3 6/3 0,2,3 0x1000000000000004 4
     test_case lustre.unwritten.too_many unwritten 3 3 0,2,3 8 0
     test_case lustre.looks_again looks_again_served

@@ -305,17 +305,18 @@ static int layout_owner(const struct cio_domain_spec *s, int64_t off)
     int64_t hi = cio_min64(s->hi, end_of(s->layout, i));
     int64_t a = s->naggr, c = targets_of(s, i), m = writers_per_target(s), before = 0, w;
     int64_t stripe = off / size, first = lo / size, n = (hi - 1) / size - first + 1;
+    int64_t objects = s->layout->component[i].count, uneven = objects % c != 0;
 
     if (!is_cyclic(s))
         return part_by_counting(n, s->naggr, stripe - first);
     for (int j = 0; j < i; j++)
         before += a < targets_of(s, j) ? a : m * targets_of(s, j);
     if (a < c)
-        w = stripe % c % a;
+        w = stripe % (uneven ? objects : c) % a;
     else if (s->kind == CIO_DOMAIN_CYCLIC)
-        w = stripe % (m * c);
+        w = uneven ? stripe % objects % c : stripe % (m * c);
     else
-        w = part_by_counting(n, (int)m, stripe - first) * c + stripe % c;
+        w = part_by_counting(n, (int)m, stripe - first) * c + stripe % (uneven ? objects : c) % c;
     return (int)((w + before) % a);
 }
 
@@ -438,6 +439,33 @@ static void test_five_components(void)
                 for (int64_t unit = 1; unit <= 32; unit = unit * 3 + 1)
                     check_layout_kinds((struct cio_domain_spec){
                         .lo = bounds[i], .hi = bounds[j], .naggr = a, .unit = unit, .layout = &l});
+}
+
+/* 8 objects on 3 targets, and 5 on 4: a target has one writer if there are so many aggregators. */
+static void test_uneven(void)
+{
+    struct cio_layout l;
+    struct cio_domain_spec s = {.kind = CIO_DOMAIN_CYCLIC, .hi = 500, .unit = 10, .layout = &l};
+    struct cio_domains d;
+
+    cio_layout_init(&l);
+    add(&l, 200, 10, 8, 3);
+    add(&l, CIO_LAYOUT_EOF, 10, 5, 4);
+    for (s.naggr = 1; s.naggr <= 10; s.naggr++) {
+        int writer[2][4] = {{-1, -1, -1, -1}, {-1, -1, -1, -1}};
+
+        check_layout_kinds(s);
+        s.kind = CIO_DOMAIN_CYCLIC;
+        CHECK(cio_domains_init(&s, &d) == 0);
+        for (int64_t off = 0; s.naggr >= 4 && off < 500; off += 10) {
+            int i = off >= 200, target = i ? off / 10 % 5 % 4 : off / 10 % 8 % 3, aggr;
+            int64_t pos, end;
+
+            cio_domains_locate(&d, off, &aggr, &pos, &end);
+            CHECK(writer[i][target] < 0 || writer[i][target] == aggr);
+            writer[i][target] = aggr;
+        }
+    }
 }
 
 /* Numbers by hand: 7 aggregators, of which components take 1, 3, 4, 7 and 6, in turn. */
@@ -657,6 +685,7 @@ int main(void)
     test_limits();
     test_small_cases();
     test_bad_layout();
+    test_uneven();
     test_five_exactly();
     test_one_writer();
     test_five_components();
