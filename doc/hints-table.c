@@ -153,8 +153,10 @@ static const char footer[] =
     "| `tamio_layout_source` | `lustre`, `hints` or `none`: how the striping of the file is known |\n"
     "| `tamio_layout` | its components, as in `0-4M:1Mx1,4M-eof:4Mx8/4`: range of the file, bytes of a stripe, stripes in "
     "a cycle (`?`: unknown), and targets if they are fewer |\n"
-    "| `tamio_domain` | what `cb_domain` comes to: `even`, `aligned`, `cyclic`, `group-cyclic` |\n"
-    "| `tamio_aggregators` | ranks of the global aggregators, in their order, as in `0,64,8-11` |\n"
+    "| `tamio_domain` | what `cb_domain` comes to: `even`, `aligned`, `cyclic`, `group-cyclic`. Where the last call was "
+    "left to the driver below: `romio`, which has its own way; or `none`, each rank accessed the file by itself |\n"
+    "| `tamio_aggregators` | ranks of the global aggregators, in their order, as in `0,64,8-11`; with `romio` those of "
+    "ROMIO, which may find that it needs none; with `none` it is `none` |\n"
     "| `striping_unit`, `striping_factor` | where a layout is known: those of its last component |\n";
 
 /* "`auto`, `shm`, `p2p`", with the range or the form of a path. */

@@ -76,6 +76,12 @@ typedef struct ADIOI_TAM_Call {
     struct cio_stats stats;
 } ADIOI_TAM_Call;
 
+/*
+ * Who divides the file: the engine; ROMIO's own way; nobody, each rank accesses it by itself, or
+ * (PLAIN) does so and writes nothing that it was not asked to.
+ */
+typedef enum { ADIOI_TAM_SERVED, ADIOI_TAM_BELOW, ADIOI_TAM_ALONE, ADIOI_TAM_PLAIN } ADIOI_TAM_Way;
+
 /* What was chosen, as MPI_File_get_info tells it. Words are never freed, and compared by address. */
 typedef struct {
     int64_t per_node;
@@ -87,6 +93,7 @@ typedef struct {
     const char *why;            /* NULL: there was no call yet */
     const char *schedule;
     const char *schedule_why;
+    ADIOI_TAM_Way way;
 } ADIOI_TAM_Choice;
 
 /* What a rank has yet to complete of a call that it has returned from (ad_tam_early.c). */
@@ -191,9 +198,15 @@ enum cio_domain_kind ADIOI_TAM_Domain(ADIO_File fd, const struct cio_layout *lay
 int ADIOI_TAM_Aggregators(ADIO_File fd, const struct cio_nodes *nodes,
                           const struct cio_layout *layout, int **ranks);
 
-/* Put into fd->info how the file is striped; how it is divided among whom. */
+/* Puts into fd->info how the file is striped. */
 void ADIOI_TAM_Publish_layout(ADIO_File fd, const struct cio_layout *layout);
+
+/*
+ * Put into fd->info how the file is divided among whom: as it will be, if it is known already that
+ * no call will be served here, or n aggregators have been chosen; and as it was in a call.
+ */
 void ADIOI_TAM_Publish_plan(ADIO_File fd, const struct cio_layout *layout, const int *ranks, int n);
+void ADIOI_TAM_Publish_way(ADIO_File fd, ADIOI_TAM_Way way);
 
 /* On rank 0, which has processor names from the open: who is on which node. The caller's. Local. */
 int ADIOI_TAM_Nodes_at_open(ADIO_File fd, struct cio_nodes **nodes);
@@ -271,9 +284,14 @@ static inline int ADIOI_TAM_Has_groups(const ADIOI_TAM_File * layer)
  * Why a collective call does not go to the engine, as far as that is known before it; NULL: it
  * does. The same on all ranks. Collective, unless they have agreed on hints already. Of nonblocking
  * calls it refuses only those that it was told to: ROMIO's own write what nobody asked to write,
- * and lose what other calls write there meanwhile.
+ * and lose what other calls write there meanwhile. The second: as far as this rank's hints tell;
+ * local.
  */
 const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking);
+const char *ADIOI_TAM_Refuse_by_hints(ADIO_File fd, int write);
+
+/* What there is to show and report of such a call. */
+struct cio_stats ADIOI_TAM_Left(ADIO_File fd, int write, const char *why);
 
 /*
  * Takes a group lock for the time of a collective write, where that was asked for, on the ranks that

@@ -15,16 +15,10 @@
 /* The engine's messages count the bytes of a round in 32 bits. */
 #define LARGEST_UNIT (1 << 28)
 
-const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
+const char *ADIOI_TAM_Refuse_by_hints(ADIO_File fd, int write)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int size;
 
-    MPI_Comm_size(fd->comm, &size);
-    if (size == 1)
-        return "there is one rank";
-    if (!layer->agreed)
-        ADIOI_TAM_Agree(fd);
     if (!ADIOI_TAM_Is_wanted(layer))
         return "romio_tam is disable";
     if (write && fd->hints->cb_write == ADIOI_HINT_DISABLE)
@@ -35,9 +29,24 @@ const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
         return "atomic mode is on";
     if (fd->hints->cb_pfr != ADIOI_HINT_DISABLE)
         return "romio_cb_pfr is on";
-    if (!nonblocking && !ADIOI_TAM_Is_asked(layer) && layer->flat)
-        return "every node has one rank";
     return NULL;
+}
+
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    const char *why;
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    if (size == 1)
+        return "there is one rank";
+    if (!layer->agreed)
+        ADIOI_TAM_Agree(fd);
+    why = ADIOI_TAM_Refuse_by_hints(fd, write);
+    if (why == NULL && !nonblocking && !ADIOI_TAM_Is_asked(layer) && layer->flat)
+        why = "every node has one rank";
+    return why;
 }
 
 static enum cio_switch as_switch(int romio)
@@ -205,10 +214,17 @@ static void set_count(ADIO_Status * status, MPI_Datatype datatype, int64_t bytes
 #endif
 }
 
+struct cio_stats ADIOI_TAM_Left(ADIO_File fd, int write, const char *why)
+{
+    int cb = write ? fd->hints->cb_write : fd->hints->cb_read;
+
+    return (struct cio_stats) {.declined = 1,.alone = cb == ADIOI_HINT_DISABLE,.why = why };
+}
+
 /* A call that the engine is not asked to serve. */
 static void leave(ADIO_File fd, int write, const char *why)
 {
-    struct cio_stats stats = {.declined = 1,.why = why };
+    struct cio_stats stats = ADIOI_TAM_Left(fd, write, why);
 
     ADIOI_TAM_Show(fd, &stats);
     ADIOI_TAM_Report(fd, &stats, write);
@@ -225,15 +241,28 @@ static int make_request(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Data
     return write ? ADIOI_TAM_Lock_group(fd) : 0;
 }
 
-/* PLAIN: by each rank itself, and nothing is written that nobody asked to write. */
-enum { BELOW, ALONE, PLAIN, SERVED };
+/*
+ * Whether ROMIO's own way would be, once it has found out what is known by now, that each rank
+ * accesses the file by itself. With collective buffering disabled it does so without asking.
+ */
+static int may_be_alone(ADIO_File fd, int write)
+{
+    const ADIOI_Fns *below = ADIOI_TAM_File_of(fd)->below;
+
+    if (write)
+        return fd->hints->cb_write == ADIOI_HINT_AUTO &&
+            below->ADIOI_xxx_WriteStridedColl == ADIOI_GEN_WriteStridedColl;
+    return fd->hints->cb_read == ADIOI_HINT_AUTO &&
+        below->ADIOI_xxx_ReadStridedColl == ADIOI_GEN_ReadStridedColl;
+}
 
 /*
- * Runs a call to its end, or as far as this rank is needed. Who serves it; if it was SERVED, its
+ * Runs a call to its end, or as far as this rank is needed. Who serves it; if it was served, its
  * outcome and the bytes moved. Whether it was declined is not seen from the outcome: file access may
  * fail with any errno.
  */
-static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int *outcome)
+static ADIOI_TAM_Way run(ADIO_File fd, const struct cio_request *req, int64_t * moved,
+                         int *outcome)
 {
     const char *name = req->write ? "write" : "read";
     int may_return = ADIOI_TAM_Returns_early(fd), over;
@@ -254,9 +283,10 @@ static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int
         ADIOI_TAM_Note_written(fd, op);
     if (!over) {
         ADIOI_TAM_Leave(fd, op, comm, call);
-        return SERVED;
+        return ADIOI_TAM_SERVED;
     }
     *outcome = cio_op_finish(op, &stats);
+    stats.alone = stats.beside || (stats.alone && may_be_alone(fd, req->write));
     cio_comm_destroy(comm);
     ADIOI_TAM_Show(fd, &stats);
     if (may_return)
@@ -264,40 +294,26 @@ static int run(ADIO_File fd, const struct cio_request *req, int64_t * moved, int
     else
         ADIOI_TAM_Report(fd, &stats, req->write);
     if (!stats.declined)
-        return SERVED;
+        return ADIOI_TAM_SERVED;
     if (stats.beside)
-        return PLAIN;
-    return stats.alone ? ALONE : BELOW;
-}
-
-/*
- * Whether ROMIO's own way would be, once it has found out what is known by now, that each rank
- * accesses the file by itself. With collective buffering disabled it does so without asking.
- */
-static int may_be_alone(ADIO_File fd, int write)
-{
-    const ADIOI_Fns *below = ADIOI_TAM_File_of(fd)->below;
-
-    if (write)
-        return fd->hints->cb_write == ADIOI_HINT_AUTO &&
-            below->ADIOI_xxx_WriteStridedColl == ADIOI_GEN_WriteStridedColl;
-    return fd->hints->cb_read == ADIOI_HINT_AUTO &&
-        below->ADIOI_xxx_ReadStridedColl == ADIOI_GEN_ReadStridedColl;
+        return ADIOI_TAM_PLAIN;
+    return stats.alone ? ADIOI_TAM_ALONE : ADIOI_TAM_BELOW;
 }
 
 /*
  * Serves a call, or says that the driver below must. What the file pointer was is restored then,
  * since the driver below moves it itself.
  */
-static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
-                 int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
-                 int *error_code)
+static ADIOI_TAM_Way serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
+                           int file_ptr_type, ADIO_Offset offset, int write, ADIO_Status * status,
+                           int *error_code)
 {
     const char *refusal;
     ADIO_Offset pointer = fd->fp_ind;
     struct cio_request req;
+    ADIOI_TAM_Way how;
     int64_t moved;
-    int how, outcome, locked;
+    int outcome, locked;
 
     ADIOI_TAM_Pool_trim();
     ADIOI_TAM_Complete(fd);
@@ -305,45 +321,66 @@ static int serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     refusal = ADIOI_TAM_Refuse(fd, write, 0);
     if (refusal != NULL) {
         leave(fd, write, refusal);
-        return BELOW;
+        return ADIOI_TAM_BELOW;
     }
     ADIOI_TAM_Look_again(fd);
     outcome = ADIOI_TAM_Prepare(fd);
     if (outcome != 0) {
         *error_code = ADIOI_TAM_Error_code(fd, outcome);
         set_count(status, datatype, 0);
-        return SERVED;
+        return ADIOI_TAM_SERVED;
     }
     locked = make_request(fd, buf, count, datatype, file_ptr_type, offset, write, &req);
     how = run(fd, &req, &moved, &outcome);
     ADIOI_TAM_Unlock_group(fd, locked);
     ADIOI_TAM_Request_free(&req);
-    if (how != SERVED) {
+    if (how != ADIOI_TAM_SERVED) {
         fd->fp_ind = pointer;
-        return how == ALONE && !may_be_alone(fd, write) ? BELOW : how;
+        return how;
     }
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
     *error_code = ADIOI_TAM_Error_code(fd, outcome);
     set_count(status, datatype, moved);
-    return SERVED;
+    return ADIOI_TAM_SERVED;
+}
+
+static int is_alone(ADIOI_TAM_Way way)
+{
+    return way == ADIOI_TAM_ALONE || way == ADIOI_TAM_PLAIN;
+}
+
+/*
+ * What one rank found in a write that each has made by itself is told to all, where each target of
+ * storage may be full by itself.
+ */
+static void share_error(ADIO_File fd, int *error_code)
+{
+    int64_t error = ADIOI_TAM_Errno(*error_code);
+
+    ADIOI_TAM_Least(fd, &error, 1);
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ADIOI_TAM_Error_code(fd, (int) error);
 }
 
 void ADIOI_TAM_WriteStridedColl(ADIO_File fd, const void *buf, ADIOI_TAM_Count count,
                                 MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                 ADIO_Status * status, int *error_code)
 {
-    int how = serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status, error_code);
+    ADIOI_TAM_Way how = serve(fd, (void *) buf, count, datatype, file_ptr_type, offset, 1, status,
+                              error_code);
     int cb = fd->hints->cb_write, sieve = fd->hints->ds_write;
 
-    if (how == ALONE || how == PLAIN)
+    if (is_alone(how))
         fd->hints->cb_write = ADIOI_HINT_DISABLE;
-    if (how == PLAIN)
+    if (how == ADIOI_TAM_PLAIN)
         fd->hints->ds_write = ADIOI_HINT_DISABLE;
-    if (how != SERVED)
+    if (how != ADIOI_TAM_SERVED)
         (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_WriteStridedColl) (fd, buf, count, datatype,
                                                                     file_ptr_type, offset, status,
                                                                     error_code);
+    if (is_alone(how) && fd->file_system == ADIO_LUSTRE_PIPE)
+        share_error(fd, error_code);
     fd->hints->cb_write = cb;
     fd->hints->ds_write = sieve;
     ADIOI_TAM_Deliver(fd, error_code);
@@ -353,12 +390,13 @@ void ADIOI_TAM_ReadStridedColl(ADIO_File fd, void *buf, ADIOI_TAM_Count count,
                                MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset,
                                ADIO_Status * status, int *error_code)
 {
-    int how = serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status, error_code);
+    ADIOI_TAM_Way how = serve(fd, buf, count, datatype, file_ptr_type, offset, 0, status,
+                              error_code);
     int cb = fd->hints->cb_read;
 
-    if (how == ALONE || how == PLAIN)
+    if (is_alone(how))
         fd->hints->cb_read = ADIOI_HINT_DISABLE;
-    if (how != SERVED)
+    if (how != ADIOI_TAM_SERVED)
         (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_ReadStridedColl) (fd, buf, count, datatype,
                                                                    file_ptr_type, offset, status,
                                                                    error_code);

@@ -139,12 +139,21 @@ static void show_call(ADIO_File fd, const struct cio_stats *stats)
     shown->declined = stats->declined;
 }
 
+static ADIOI_TAM_Way way_of(const struct cio_stats *stats)
+{
+    if (!stats->declined)
+        return ADIOI_TAM_SERVED;
+    return stats->alone ? ADIOI_TAM_ALONE : ADIOI_TAM_BELOW;
+}
+
 void ADIOI_TAM_Show(ADIO_File fd, const struct cio_stats *stats)
 {
     if (ADIOI_TAM_File_of(fd)->grouping != NULL)
         show_grouping(fd);
-    if (stats != NULL && stats->why != NULL)
-        show_call(fd, stats);
+    if (stats == NULL || stats->why == NULL)
+        return;
+    show_call(fd, stats);
+    ADIOI_TAM_Publish_way(fd, way_of(stats));
 }
 
 static void join_said(ADIOI_TAM_Said * least, const ADIOI_TAM_Said * other)

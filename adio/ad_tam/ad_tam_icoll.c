@@ -163,6 +163,7 @@ static void explain(ADIO_File fd, struct cio_stats *stats)
 {
     const ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
+    stats->alone = stats->declined;
     if (!stats->declined && stats->why != NULL && !ADIOI_TAM_Is_asked(layer))
         stats->why = is_nonblocking;
 }
@@ -313,7 +314,7 @@ static const char *call_name(int write)
 /* A call that the engine is not asked to serve. */
 static void leave(ADIO_File fd, int write, const char *why)
 {
-    struct cio_stats stats = {.declined = 1,.why = why };
+    struct cio_stats stats = ADIOI_TAM_Left(fd, write, why);
 
     ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, call_name(write)), &stats);
     ADIOI_TAM_Show(fd, &stats);

@@ -148,7 +148,13 @@ enum cio_domain_kind ADIOI_TAM_Domain(ADIO_File fd, const struct cio_layout *lay
     }
 }
 
-void ADIOI_TAM_Publish_plan(ADIO_File fd, const struct cio_layout *layout, const int *ranks, int n)
+static void publish_division(ADIO_File fd, const char *domain, const char *aggregators)
+{
+    ADIOI_Info_set(fd->info, "tamio_domain", (char *) domain);
+    ADIOI_Info_set(fd->info, "tamio_aggregators", (char *) aggregators);
+}
+
+static void publish_served(ADIO_File fd, const struct cio_layout *layout, const int *ranks, int n)
 {
     static const char *const domains[] = {
         [CIO_DOMAIN_EVEN] = "even",
@@ -158,9 +164,45 @@ void ADIOI_TAM_Publish_plan(ADIO_File fd, const struct cio_layout *layout, const
     };
     char text[MPI_MAX_INFO_VAL];
 
-    ADIOI_Info_set(fd->info, "tamio_domain", (char *) domains[ADIOI_TAM_Domain(fd, layout)]);
     cio_ranks_text(ranks, n, text, sizeof(text));
-    ADIOI_Info_set(fd->info, "tamio_aggregators", text);
+    publish_division(fd, domains[ADIOI_TAM_Domain(fd, layout)], text);
+}
+
+/* ROMIO's aggregators, unless it finds that ranks need not be helped: then each is on its own. */
+static void publish_romios(ADIO_File fd)
+{
+    char text[MPI_MAX_INFO_VAL];
+
+    cio_ranks_text(fd->hints->ranklist, fd->hints->cb_nodes, text, sizeof(text));
+    publish_division(fd, "romio", text);
+}
+
+void ADIOI_TAM_Publish_way(ADIO_File fd, ADIOI_TAM_Way way)
+{
+    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
+    const ADIOI_TAM_Grouping *g = layer->grouping;
+
+    if (way == layer->shown.way)
+        return;
+    if (way == ADIOI_TAM_ALONE)
+        publish_division(fd, "none", "none");
+    else if (way == ADIOI_TAM_BELOW)
+        publish_romios(fd);
+    else
+        publish_served(fd, &g->layout, g->team->aggr, g->team->naggr);
+    layer->shown.way = way;
+}
+
+void ADIOI_TAM_Publish_plan(ADIO_File fd, const struct cio_layout *layout, const int *ranks, int n)
+{
+    if (ADIOI_TAM_Refuse_by_hints(fd, 1) && ADIOI_TAM_Refuse_by_hints(fd, 0)) {
+        ADIOI_TAM_Publish_way(fd, fd->hints->cb_write == ADIOI_HINT_DISABLE &&
+                              fd->hints->cb_read == ADIOI_HINT_DISABLE ? ADIOI_TAM_ALONE :
+                              ADIOI_TAM_BELOW);
+        return;
+    }
+    publish_served(fd, layout, ranks, n);
+    ADIOI_TAM_File_of(fd)->shown.way = ADIOI_TAM_SERVED;
 }
 
 static int choose_number(ADIO_File fd, int limit, const struct cio_layout *layout)

@@ -8,6 +8,8 @@ enabled=(romio_tam=enable cb_pipeline_io=blocking)
 compile_lustre() {
     cc -std=gnu11 -Wall -Wextra -Werror -shared -fPIC -o "$scratch/fake.so" "$top/test/lustre/fake_lustreapi.c" ||
         die "cannot compile fake_lustreapi.c"
+    cc -std=gnu11 -Wall -Wextra -Werror -shared -fPIC -o "$scratch/full.so" "$here/full-preload.c" -ldl ||
+        die "cannot compile full-preload.c"
     echo 'int llapi_layout_alloc;' | cc -x c -shared -fPIC -o "$scratch/empty.so" - || die "cannot compile an empty library"
 }
 
@@ -342,7 +344,47 @@ lock_fails_on_one() {
         [ "$(awk '/^unlock/ { print $4 }' "$scratch/lock.log" | sort -u)" = 0 ]
 }
 
+# ---- errors ----
+
+# One aggregator of several finds no room: all ranks learn of it.
+full_for_one() { # RANK HINT...
+    # shellcheck disable=SC2016 # expanded on each rank
+    in_front=(sh -c 'LD_PRELOAD=$TEST_PRELOAD exec "$@"' -)
+    TEST_PRELOAD=$scratch/full.so TEST_FULL=$1 calls "${piece-1000}" "${count-200}" 1 striping_unit=65536 striping_factor=3 \
+        cb_pipeline_io=blocking "${@:2}"
+    local status=$?
+    in_front=()
+    [ $status -eq 0 ] && silent && ! grep -q '1 write_all:.* ok' "$scratch/o" || { cat "$scratch/o"; return 1; }
+}
+full_for_one_served() { # RANK HINT...
+    full_for_one "$@" romio_tam=enable && each_rank '1 write_all' NO_SPACE && each_rank '1 tamio_domain' cyclic
+}
+full_for_one_alone() { # RANK HINT...
+    piece=262144 count=1 full_for_one "$@" && each_rank '1 tamio_domain' none
+}
+
 # ---- what is told ----
+
+# Who divides the file, before and after it is known: the engine, ROMIO, or nobody.
+told_way() { # PIECE COUNT DOMAIN AGGREGATORS HINT...
+    calls "$1" "$2" 1 striping_unit=65536 striping_factor=4 "${@:5}" && silent &&
+        each_rank '1 tamio_domain' "$3" && each_rank '1 tamio_aggregators' "$4"
+}
+
+told_ways_in_turn() {
+    calls 1000 100 4 striping_unit=65536 striping_factor=4 romio_tam=enable 2:romio_tam=disable 3:romio_tam=enable \
+        4:romio_tam=automatic && silent || return
+    each_rank '1 tamio_domain' cyclic && each_rank '2 tamio_domain' romio && each_rank '3 tamio_domain' cyclic &&
+        each_rank '4 tamio_domain' romio && each_rank '1 tamio_aggregators' 0-3 && each_rank '2 tamio_aggregators' 0 &&
+        each_rank '3 tamio_aggregators' 0-3 && each_rank '4 tamio_aggregators' 0
+}
+
+# Told when the file is opened, by hints alone.
+printed_way() { # DOMAIN AGGREGATORS HINT...
+    ROMIO_PRINT_HINTS=1 calls 1000 1 1 "${@:3}" || return
+    grep -qE "^key = tamio_domain +value = $1 *\$" "$scratch/o" && grep -qE "^key = tamio_aggregators +value = $2 *\$" "$scratch/o" ||
+        { cat "$scratch/o"; return 1; }
+}
 
 printed_hints() {
     five_components >"$file.layout"
@@ -451,6 +493,7 @@ test_lustre_discovery() {
 }
 
 test_lustre() {
+    local f rank
     compile_lustre
     TIMEOUT=40
     test_lustre_creation
@@ -463,13 +506,30 @@ test_lustre() {
     test_case lustre.bad_factor bad_factor
     test_case lustre.lock.served locked 3
     test_case lustre.lock.below.disabled not_locked_below romio_tam=disable
+    test_case lustre.lock.below.declined not_locked_below
+    test_case lustre.lock.below.alone not_locked_below romio_cb_write=disable
     test_case lustre.lock.below.sieving not_locked_below romio_tam=disable romio_cb_write=disable romio_ds_write=enable
     test_case lustre.lock.pages_shared pages_shared
     test_case lustre.lock.none not_locked
     test_case lustre.lock.fails lock_fails
     test_case lustre.lock.unlock_fails unlock_fails
     test_case lustre.lock.fails_on_one lock_fails_on_one
+    for f in disable enable; do
+        for rank in 0 2; do
+            test_case "lustre.full.$f.$rank" full_for_one_served $rank romio_lustre_group_lock=$f
+            test_case "lustre.full.below.$f.$rank" full_for_one $rank romio_lustre_group_lock=$f 'cb_config_list=*:4'
+            test_case "lustre.full.alone.$f.$rank" full_for_one_alone $rank romio_lustre_group_lock=$f
+        done
+    done
     test_case lustre.printed_hints printed_hints
+    test_case lustre.printed_hints.disabled printed_way romio 0 romio_tam=disable
+    test_case lustre.printed_hints.alone printed_way none none romio_cb_write=disable romio_cb_read=disable
+    test_case lustre.told.served told_way 1000 100 cyclic 0-3 romio_tam=enable
+    test_case lustre.told.declined told_way 1000 100 romio 0
+    test_case lustre.told.disabled told_way 1000 100 romio 0,1 romio_tam=disable 'cb_config_list=*:2'
+    test_case lustre.told.cb_disabled told_way 65536 1 none none romio_cb_write=disable
+    test_case lustre.told.alone told_way 65536 1 none none
+    test_case lustre.told.in_turn told_ways_in_turn
     test_case lustre.told_to_all told_to_all
     test_case lustre.hints_after_open hints_after_open
 }
