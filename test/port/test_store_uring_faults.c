@@ -102,6 +102,20 @@ static int descriptors(void)
     return n;
 }
 
+/* Mapped rings. */
+static int maps(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+        n += strstr(line, "io_uring") != NULL;
+    if (f != NULL)
+        fclose(f);
+    return n;
+}
+
 static int64_t now_ms(void)
 {
     struct timespec t;
@@ -124,7 +138,7 @@ static void fails_to_create(struct fault f, int want)
     int64_t start = now_ms();
 
     CHECK(create(fd, 8, &f, &s) == want && s == NULL);
-    CHECK(descriptors() == before && now_ms() - start < 10000);
+    CHECK(descriptors() == before && maps() == 0 && now_ms() - start < 10000);
     close(fd);
 }
 
@@ -276,23 +290,29 @@ static void test_errors(void)
     close(fd);
 }
 
-/* What the kernel has is waited for, when it takes no more; by hand, a pipe has no offsets. */
-static void test_under_way(int error)
+/*
+ * What the kernel has is waited for, when it takes no more. What would not be otherwise the next
+ * time is not tried again. By hand, a pipe has no offsets.
+ */
+static void test_under_way(int error, int lasting)
 {
     char first[4] = {0}, second[4];
     struct cio_piece a = {first, 4, 0}, b = {second, 4, 0};
     struct cio_batch has = {.piece = &a, .n = 1}, refused = {.piece = &b, .n = 1};
     struct fault f = sound;
     struct cio_store *s;
-    int ends[2];
+    int ends[2], before;
 
     CHECK(pipe(ends) == 0 && create(ends[0], 8, &f, &s) == 0);
     cio_store_start(s, &has);
+    CHECK(maps() > 0);
+    before = f.enters;
     f.from = 0;
     f.until = EVER;
     f.error = error;
     cio_store_start(s, &refused);
     cio_store_wait(s, &refused);
+    CHECK(lasting ? f.enters == before + 1 : f.enters > before + 1);
     CHECK(refused.error == -ESPIPE);
     CHECK(cio_store_test(s, &has) == 0);
     CHECK(write(ends[1], "abcd", 4) == 4);
@@ -381,8 +401,8 @@ int main(void)
     test_enter();
     test_results();
     test_errors();
-    test_under_way(-EPERM);
-    test_under_way(-EAGAIN);
+    test_under_way(-EPERM, 1);
+    test_under_way(-EAGAIN, 0);
     test_exited_thread();
     test_closed();
     return check_done("test_store_uring_faults");
