@@ -6,7 +6,7 @@
  * types are freed and others made, which get the same handles; duplicates are used after the
  * original is gone: every byte must be where it belongs types FILE memory   views and types that
  * come and go leave nothing behind types FILE threads  four threads see a type for the first time
- * at once types FILE late     types that are never freed, and a file that is written and closed
+ * at once types FILE late     a type that is never freed, and a file that is written and closed
  * while MPI_Finalize frees MPI_COMM_SELF
  */
 #include "gather.h"
@@ -391,6 +391,7 @@ static void leave_late(void)
 {
     struct shape s = make_shape(6);
     unsigned char *buf = make_buffer(&s, 6);
+    MPI_Datatype never_freed;
     int key;
 
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &key, NULL);
@@ -400,6 +401,8 @@ static void leave_late(void)
     late_type = make_memory(&s);
     set_view(late_file, late_type, 0);
     OK(MPI_File_write_at_all(late_file, 0, buf, s.count, late_type, MPI_STATUS_IGNORE));
+    never_freed = make_memory(&s);
+    OK(MPI_File_write_at_all(late_file, 0, buf, s.count, never_freed, MPI_STATUS_IGNORE));
     free(buf);
 }
 
