@@ -8,6 +8,8 @@ static int64_t stream_start(ADIO_File fd, const struct cio_flat *view, int file_
 {
     if (file_ptr_type != ADIO_INDIVIDUAL)
         return offset * fd->etype_size;
+    if (view->extent <= 0)
+        return 0;       /* no place that a view may have; it is left to the driver below */
     if (view->dense)
         return fd->fp_ind - fd->disp - view->off[0];
     return cio_flat_lower(view, fd->fp_ind - fd->disp);

@@ -80,7 +80,7 @@ static int make(const int64_t *off, const int64_t *len, size_t n, int64_t extent
         ;
     for (; n > 0 && len[0] == 0; n--, off++, len++)
         ;
-    if (n == 0 || extent <= 0)
+    if (n == 0)
         return -EINVAL;
     f = calloc(1, sizeof(*f));
     if (f == NULL)

@@ -15,7 +15,7 @@
 #include "plan/extent.h"
 
 struct cio_flat {
-    int64_t extent;     /* distance of instances, > 0 unless there is only one */
+    int64_t extent;     /* distance of instances; 0 or less only if not sorted */
     int64_t size;       /* bytes of one instance, > 0 */
     size_t n;           /* blocks, none of them empty */
     int sorted;         /* offsets rise along the whole stream: cio_flat_lower may be used */
@@ -32,7 +32,7 @@ struct cio_flat {
 /*
  * From n (offset, length) pairs; empty ones are dropped, and touching neighbours joined. `extent`
  * is that of the datatype. The caller owns *out until cio_flat_destroy. -ENOMEM; -EINVAL if nothing
- * is left, a length is negative, or extent <= 0. cio_flat_borrow uses the caller's arrays, which
+ * is left, or a length is negative. cio_flat_borrow uses the caller's arrays, which
  * must then outlive it, if nothing needs to be joined or dropped but empty pairs at the ends.
  *
  * All pairs are looked at once, here. What comes later costs what it walks over: finding a place is

@@ -53,7 +53,7 @@ orders_told() {
 # Types are looked at once; what was found is theirs alone, and goes with them.
 test_types() {
     local mode
-    for mode in cost handles memory threads late; do
+    for mode in cost handles extents memory threads late; do
         test_case types.$mode launch ours 4 'romio_tam enable' types "$scratch/files/file" $mode
     done
     test_case types.handles.p2p launch ours 4 'romio_tam enable

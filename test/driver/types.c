@@ -258,6 +258,79 @@ static void check_handles(void)
     OK(MPI_File_close(&file));
 }
 
+/* ---- extents of memory types ---- */
+
+enum { RUNS = 3, RUN = 4, APART = 9, PIECE = 5, MIDDLE = 512 };
+
+/* Where byte i of the stream lies in memory. */
+static int memory_at(int i, int extent)
+{
+    return MIDDLE + i / (RUNS * RUN) * extent + i % (RUNS * RUN) / RUN * APART + i % RUN;
+}
+
+static void move(MPI_File file, int write, int nonblocking, char *buf, int count, MPI_Datatype type)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    if (write && nonblocking)
+        OK(MPI_File_iwrite_at_all(file, 0, buf, count, type, &request));
+    else if (write)
+        OK(MPI_File_write_at_all(file, 0, buf, count, type, MPI_STATUS_IGNORE));
+    else if (nonblocking)
+        OK(MPI_File_iread_at_all(file, 0, buf, count, type, &request));
+    else
+        OK(MPI_File_read_at_all(file, 0, buf, count, type, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+static void write_and_read(MPI_File file, int extent, int count, int nonblocking)
+{
+    char out[2 * MIDDLE], in[2 * MIDDLE] = "";
+    struct shape s = {.bytes = PIECE, .count = count, .runs = RUNS, .run = RUN};
+    MPI_Datatype vector, type;
+    int fd, wrong = 0;
+
+    for (int i = 0; i < 2 * MIDDLE; i++)
+        out[i] = (char)(1 + (i * 7 + rank + count) % 100);
+    MPI_Type_vector(RUNS, RUN, APART, MPI_BYTE, &vector);
+    MPI_Type_create_resized(vector, 0, extent, &type);
+    MPI_Type_commit(&type);
+    move(file, 1, nonblocking, out + MIDDLE, count, type);
+    MPI_Barrier(MPI_COMM_WORLD);
+    fd = open(path, O_RDONLY);
+    for (int i = 0; i < bytes_of(&s); i++) {
+        char got = 0;
+
+        wrong += pread(fd, &got, 1, (i / PIECE * size + rank) * PIECE + i % PIECE) != 1 ||
+                 got != out[memory_at(i, extent)];
+    }
+    close(fd);
+    CHECK(wrong == 0);
+    if (extent != 0 || count == 1) { /* else bytes of several instances have one place */
+        move(file, 0, nonblocking, in + MIDDLE, count, type);
+        for (int i = 0; i < bytes_of(&s); i++)
+            wrong += in[memory_at(i, extent)] != out[memory_at(i, extent)];
+        CHECK(wrong == 0);
+    }
+    MPI_Type_free(&vector);
+    MPI_Type_free(&type);
+}
+
+static void check_extents(void)
+{
+    const int extents[] = {-64, -32, 0, 32};
+    MPI_File file = open_on(MPI_COMM_WORLD, path);
+    MPI_Datatype view = make_view(1, PIECE);
+
+    set_view(file, view, PIECE);
+    for (int e = 0; e < 4; e++)
+        for (int count = 1; count <= 3; count++)
+            for (int nonblocking = 0; nonblocking < 2; nonblocking++)
+                write_and_read(file, extents[e], count, nonblocking);
+    MPI_Type_free(&view);
+    OK(MPI_File_close(&file));
+}
+
 /* ---- memory ---- */
 
 static long in_use(void)
@@ -411,11 +484,8 @@ int main(int argc, char **argv)
     const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"cost", check_cost},
-                 {"handles", check_handles},
-                 {"memory", check_memory},
-                 {"threads", check_threads},
-                 {"late", leave_late}};
+    } modes[] = {{"cost", check_cost},     {"handles", check_handles}, {"extents", check_extents},
+                 {"memory", check_memory}, {"threads", check_threads}, {"late", leave_late}};
     int threads = strcmp(argv[2], "threads") == 0, provided;
 
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
