@@ -1,4 +1,5 @@
-/* Who shares cores: unbound ranks in a cpuset, ranks with a core each, ranks on one core, mixtures. */
+/* Who shares cores: unbound ranks in a cpuset, ranks with a core each, ranks on one core, mixtures.
+ */
 #include "plan/crowd.h"
 
 #include "check.h"
