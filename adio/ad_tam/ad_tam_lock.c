@@ -8,9 +8,11 @@
  * goes to the driver below, whose ranks may write next to each other, or read, modify and write back
  * what another one writes.
  *
- * Either all aggregators have the lock or none: one without would wait in its write for the others,
- * who would wait for it in the call. A nonblocking write has no lock, since a rank that waits in
- * another access for it could not make the write progress.
+ * Whoever accesses the file without the lock waits until it is given back. So nobody takes it before
+ * all ranks are in the call: one may be in an access of its own until then, and would never come. Nor
+ * is it taken while a rank has a nonblocking call under way on the file, which must progress
+ * meanwhile, nor for such a call. And either all aggregators have it or none: one without would wait
+ * in its write for the others, who would wait for it in the call.
  */
 
 #include "ad_tam.h"
@@ -69,12 +71,24 @@ static int all_are(ADIO_File fd, int mine, const char *why)
     return first == size;
 }
 
+/* Whether all ranks have come here with nothing else under way on the file. */
+static int all_are_free(ADIO_File fd)
+{
+    int mine = !ADIOI_TAM_Is_outstanding(fd), all;
+
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
+    return all;
+}
+
 static int take(ADIO_File fd, int writes)
 {
     ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
     char why[ADIOI_LUSTRE_PIPE_REASON] = "";
-    int mine = writes && ADIOI_LUSTRE_PIPE_Group_lock(fd, lock_number(layer), why) == 0;
+    int mine;
 
+    if (!all_are_free(fd))
+        return 0;
+    mine = writes && ADIOI_LUSTRE_PIPE_Group_lock(fd, lock_number(layer), why) == 0;
     if (all_are(fd, mine || !writes, why))
         return mine;
     ADIOI_TAM_Unlock_group(fd, mine);

@@ -3,14 +3,17 @@
  * MPI_File_get_info tells every rank after it of the layout and of who divides the file. If all
  * went well, every byte is compared at the end.
  *
- * Usage: calls FILE PIECE COUNT CALLS [[CALL:]NAME=VALUE...]
+ * Usage: calls FILE PIECE COUNT CALLS [late | beside] [[CALL:]NAME=VALUE...]
  *
  * In each call every rank writes COUNT pieces of PIECE bytes, in turn with the other ranks, behind
  * what the call before has written. Hints are given at open, or before a call. The file stays.
+ * late: rank 0 comes later to the first call, and writes a byte by itself before. beside: what the
+ * first call writes is also being written by a nonblocking one.
  */
 #include "gather.h"
 
 #include <stdint.h>
+#include <unistd.h>
 
 static int64_t piece, count;
 
@@ -34,6 +37,8 @@ static MPI_Info hints_of(int call, int argc, char **argv, int *given)
             continue;
         name += *name == ':';
         value = strchr(name, '=');
+        if (value == NULL)
+            continue;
         *value++ = '\0';
         MPI_Info_set(info, name, value);
         ++*given;
@@ -41,11 +46,36 @@ static MPI_Info hints_of(int call, int argc, char **argv, int *given)
     return info;
 }
 
-static int write_once(MPI_File file, int call, char *buf)
+static void fill(int call, char *buf)
 {
     for (int64_t i = 0; i < piece * count; i++)
         buf[i] = value_at((((call - 1) * count + i / piece) * size + rank) * piece + i % piece);
+}
+
+static int write_once(MPI_File file, int call, char *buf)
+{
+    fill(call, buf);
     return MPI_File_write_all(file, buf, (int)(piece * count), MPI_BYTE, MPI_STATUS_IGNORE);
+}
+
+/* Others have long come to the next call. */
+static void write_late(MPI_File file)
+{
+    char first = value_at(0);
+
+    if (rank != 0)
+        return;
+    usleep(500000);
+    OK(MPI_File_write_at(file, 0, &first, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+}
+
+static MPI_Request write_beside(MPI_File file, char *buf)
+{
+    MPI_Request request;
+
+    fill(1, buf);
+    OK(MPI_File_iwrite_at_all(file, 0, buf, (int)(piece * count), MPI_BYTE, &request));
+    return request;
 }
 
 static void print_info(MPI_File file, int call)
@@ -85,7 +115,8 @@ int main(int argc, char **argv)
     int calls, given, failed = 0;
     MPI_File file;
     MPI_Info info;
-    char *buf;
+    MPI_Request request = MPI_REQUEST_NULL;
+    char *buf, *other;
 
     begin(argc, argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -93,10 +124,15 @@ int main(int argc, char **argv)
     count = atoll(argv[3]);
     calls = atoi(argv[4]);
     buf = malloc((size_t)(piece * count));
+    other = malloc((size_t)(piece * count));
     info = hints_of(0, argc, argv, &given);
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
     MPI_Info_free(&info);
     set_view_of_pieces(file, (int)piece);
+    if (argc > 5 && strcmp(argv[5], "late") == 0)
+        write_late(file);
+    if (argc > 5 && strcmp(argv[5], "beside") == 0)
+        request = write_beside(file, other);
     for (int call = 1; call <= calls; call++) {
         char what[LINE];
         int rc;
@@ -111,10 +147,12 @@ int main(int argc, char **argv)
         print_info(file, call);
         failed |= rc != MPI_SUCCESS;
     }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&file));
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (!failed && rank == 0)
         compare_bytes(piece * count * size * calls);
+    free(other);
     free(buf);
     MPI_Finalize();
     return failures != 0;

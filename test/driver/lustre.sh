@@ -321,6 +321,22 @@ not_locked_below() { # HINT...
         [ "$(stat -c %s "$file")" -eq 5000000 ]
 }
 
+# A rank that still accesses the file by itself would wait for the lock, and never come: all are there when it is taken,
+# and what they have written before, too.
+not_locked_before_all_come() {
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log calls 1000 100 1 late striping_unit=65536 striping_factor=3 romio_tam=enable \
+        romio_lustre_group_lock=enable && silent || return
+    [ "$(count_lines lock)" -eq 3 ] && ! grep '^lock .* 0$' "$scratch/lock.log"
+}
+
+# Nor could the nonblocking call of a rank without the lock progress in the locked one.
+not_locked_beside_others() {
+    rm -f "$scratch/lock.log"
+    FAKE_LUSTRE_LOG=$scratch/lock.log calls 1000 100 1 beside striping_unit=65536 striping_factor=3 romio_tam=enable \
+        romio_lustre_group_lock=enable && silent && [ "$(count_lines lock)" -eq 0 ]
+}
+
 pages_shared() {
     rm -f "$scratch/lock.log"
     FAKE_LUSTRE_LOG=$scratch/lock.log striped "$scratch/fake.so" striping_unit=65536 striping_factor=3 \
@@ -510,6 +526,8 @@ test_lustre() {
     test_case lustre.lock.below.alone not_locked_below romio_cb_write=disable
     test_case lustre.lock.below.sieving not_locked_below romio_tam=disable romio_cb_write=disable romio_ds_write=enable
     test_case lustre.lock.pages_shared pages_shared
+    test_case lustre.lock.late not_locked_before_all_come
+    test_case lustre.lock.beside not_locked_beside_others
     test_case lustre.lock.none not_locked
     test_case lustre.lock.fails lock_fails
     test_case lustre.lock.unlock_fails unlock_fails
