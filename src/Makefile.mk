@@ -77,6 +77,8 @@ tamio_exec_sources =                  \
     %D%/exec/schedule_plan.c          \
     %D%/exec/scheduling.h             \
     %D%/exec/serve.h                  \
+    %D%/exec/small.c                  \
+    %D%/exec/small.h                  \
     %D%/exec/stats.c                  \
     %D%/exec/stats.h                  \
     %D%/exec/stream.c                 \

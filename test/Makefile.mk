@@ -68,6 +68,7 @@ TESTS +=                              \
     test/exec/test_reduce             \
     test/exec/test_rounds             \
     test/exec/test_schedule           \
+    test/exec/test_small              \
     test/exec/test_stats              \
     test/exec/test_threads
 

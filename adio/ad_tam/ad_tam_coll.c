@@ -12,6 +12,9 @@
 /* Bytes of one round where nothing is known of stripes. */
 #define DEFAULT_UNIT (2 << 20)
 
+/* A call that one rank serves at once has so small a part of what the hints allow for buffers. */
+#define SMALL_PART 1024
+
 /* The engine's messages count the bytes of a round in 32 bits. */
 #define LARGEST_UNIT (1 << 28)
 
@@ -129,6 +132,7 @@ static void choose_settings(ADIO_File fd, struct cio_settings *set)
     set->merge = CIO_AUTOMATIC;
     set->crowded = is_crowded(layer);
     set->outstanding = ADIOI_TAM_Is_outstanding(fd);
+    set->small = cio_min64(set->buffer, set->memory_limit) / SMALL_PART;
     set->tag = next_tag(layer);
 }
 

@@ -74,10 +74,10 @@ static int all_are(ADIO_File fd, int mine, const char *why)
 /* Whether all ranks have come here with nothing else under way on the file. */
 static int all_are_free(ADIO_File fd)
 {
-    int mine = !ADIOI_TAM_Is_outstanding(fd), all;
+    int64_t all = !ADIOI_TAM_Is_outstanding(fd);
 
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, fd->comm);
-    return all;
+    ADIOI_TAM_Least(fd, &all, 1);
+    return all != 0;
 }
 
 static int take(ADIO_File fd, int writes)

@@ -33,14 +33,24 @@ struct cio_member {
 struct cio_leader;
 struct cio_aggr;
 
-/* Words of one rank, or of some, on their way to another. */
+/* Words of one rank, or of some, on their way to another, and what may follow them (small.h). */
+#define CIO_SMALL_MAX (16 << 10)
 struct cio_parcel {
-    struct cio_reduction words;
     struct cio_req req;
+    struct cio_reduction words;
+    char attached[CIO_SMALL_MAX];
 };
 
-/* The reduction (reduce.c); the word of it that its steps look at. */
-enum { CIO_MIN_ERROR };
+/* The words of the reduction that not only op.c looks at. */
+enum { CIO_MIN_ERROR, CIO_MIN_MINUS_HI = 2, CIO_MIN_EOF = CIO_REDUCE_WORDS - 1 };
+enum { CIO_SUM_BYTES, CIO_SUM_PIECES, CIO_SUM_OUTSTANDING = 6 };
+enum {
+    CIO_SUM_ATTACHED = CIO_REDUCE_WORDS - 3, /* bytes, in a small call, */
+    CIO_SUM_LARGE,                           /* ranks that could not attach what they have */
+    CIO_SUM_SERVED                           /* the call is over */
+};
+
+/* The reduction (reduce.c). */
 struct cio_reduce {
     enum {
         CIO_REDUCE_WORD,   /* a member waits for its leader's note */
@@ -50,9 +60,11 @@ struct cio_reduce {
     } step;
     int sources;                /* ranks whose words come by message, */
     int turn;                   /* and up to which they have been dealt with */
+    int noted;                  /* what members said on the board has been taken in */
     struct cio_parcel *parcels; /* one for each; NULL: they go through `own`, one by one */
+    int64_t bytes;              /* in a read, of the ranks whose words come through here */
     struct cio_parcel own;      /* what comes from above */
-    struct cio_req up;
+    struct cio_parcel out;      /* what goes there */
 };
 
 struct cio_op {

@@ -1,5 +1,6 @@
 /* One operation: the agreement at its start, its roles, its end. */
 #include "exec/schedule.h"
+#include "exec/small.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,8 +41,23 @@
 #define SLOW_NAP 40000 /* but no more than this */
 
 /* The words of the reduction. */
-enum { MIN_ERROR = CIO_MIN_ERROR, MIN_LO, MIN_MINUS_HI, MIN_MINUS_PACE, MIN_MINUS_CHARGE, MIN_END };
-enum { SUM_BYTES, SUM_PIECES, SUM_SPANS, SUM_UNSORTED, SUM_UNSHARED, SUM_TOUCHES, SUM_OUTSTANDING };
+enum {
+    MIN_ERROR = CIO_MIN_ERROR,
+    MIN_LO,
+    MIN_MINUS_HI = CIO_MIN_MINUS_HI,
+    MIN_MINUS_PACE,
+    MIN_MINUS_CHARGE,
+    MIN_END
+};
+enum {
+    SUM_BYTES = CIO_SUM_BYTES,
+    SUM_PIECES = CIO_SUM_PIECES,
+    SUM_SPANS,
+    SUM_UNSORTED,
+    SUM_UNSHARED,
+    SUM_TOUCHES,
+    SUM_OUTSTANDING = CIO_SUM_OUTSTANDING
+};
 
 double cio_now(void)
 {
@@ -171,6 +187,7 @@ static void describe_range(struct cio_op *op)
     op->mine.sum[SUM_UNSORTED] = !req->file->sorted;
     op->mine.sum[SUM_TOUCHES] = cio_schedule_touches(op, op->mine.sum[SUM_SPANS]);
     op->mine.min[MIN_MINUS_CHARGE] = -charge(op, op->mine.sum[SUM_SPANS]);
+    cio_small_describe(op);
 }
 
 /* Whether the call is left to others, for a reason that all ranks see. */
@@ -239,6 +256,7 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
     if (env->own.ops == NULL)
         op->env.own = cio_nodemem_own;
     op->set = *settings;
+    op->set.small = cio_min64(op->set.small, CIO_SMALL_MAX);
     op->req = *request;
     op->eof = INT64_MAX;
     op->error = request->error;
@@ -368,7 +386,21 @@ static void agree(struct cio_op *op)
 {
     op->phase = CIO_OP_AGREE;
     op->mine.min[MIN_ERROR] = reserve(op);
+    op->mine.sum[CIO_SUM_LARGE] = 1; /* it is too late for that */
     cio_reduce_start(op);
+}
+
+/* The words have carried all that there was to do, and it is done. */
+static void end_small(struct cio_op *op)
+{
+    choose_sharing(op);
+    if (op->all.min[MIN_ERROR] != 0)
+        cio_op_fail(op, (int)op->all.min[MIN_ERROR]);
+    op->eof = op->all.min[CIO_MIN_EOF];
+    op->stats.why = "few bytes: one rank serves them";
+    op->stats.count[CIO_COUNT_SHARED] = op->shared;
+    op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
+    op->phase = CIO_OP_DONE;
 }
 
 /* All ranks come to the same decision from the same numbers. */
@@ -376,6 +408,10 @@ static void after_reduce(struct cio_op *op)
 {
     int rc = 0;
 
+    if (cio_small_is_served(op)) {
+        end_small(op);
+        return;
+    }
     if (!ends_early(op) && op->phase == CIO_OP_REDUCE)
         rc = declined(op) ? -ECANCELED : plan_rounds(op);
     if (rc != 0)

@@ -120,7 +120,10 @@ struct cio_settings {
     int crowded;           /* ranks share cores: whoever waits sleeps at once */
     int polled;            /* nonblocking: it may be left alone between two steps, however long */
     int outstanding;       /* other operations of this process on the file are under way */
-    int tag;               /* CIO_OP_TAGS tags from here on are this operation's */
+    /* most bytes of all ranks that one of them serves with the first messages; beyond CIO_SMALL_MAX
+     * it makes no difference */
+    int64_t small;
+    int tag; /* CIO_OP_TAGS tags from here on are this operation's */
 };
 #define CIO_OP_TAGS 16
 

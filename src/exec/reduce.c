@@ -3,17 +3,21 @@
  * that it can wait like everything else: ranks in blocking and in nonblocking calls may take part
  * in one, and others may progress meanwhile.
  *
- *   members -> leader -> parents ... leader 0 ... -> children -> leader -> members
+ *   members -> leader -> parents ... root ... -> children -> leader -> members
  *
  * Members leave their words on the group's board where every group is known to share memory; else
- * they send them to their leader. Leaders join them and pass them up and down a tree.
+ * they send them to their leader. Leaders join them and pass them up and down a tree, whose root is
+ * an aggregator where any leader is one.
+ *
+ * What there is to do in a call of a few KB travels along, and is done by the root (small.h).
  *
  * What comes by message is received all at once. Without memory for that it is received one after
  * the other, in room that every operation has: nobody may have to stay away for lack of memory.
  */
-#include "exec/internal.h"
+#include "exec/small.h"
 
 #include <errno.h>
+#include <string.h>
 
 /*
  * Children of a leader in the tree. A hop is a wake-up of somebody, which takes longer than taking
@@ -38,17 +42,29 @@ static int senders(const struct cio_op *op)
     return has_board(op) ? 0 : op->env.team->group_size - 1;
 }
 
-static int first_child(const struct cio_team *team)
+/* Leaders by their place in the tree, which begins with the root. */
+static int my_place(const struct cio_team *team)
 {
-    return team->my_leader * CHILDREN + 1;
+    return (team->my_leader - team->root + team->nleaders) % team->nleaders;
+}
+
+static int leader_at(const struct cio_team *team, int place)
+{
+    return team->leader[(place + team->root) % team->nleaders];
 }
 
 static int count_children(const struct cio_team *team)
 {
-    int64_t left = team->nleaders - ((int64_t)team->my_leader * CHILDREN + 1);
+    int64_t left = team->nleaders - ((int64_t)my_place(team) * CHILDREN + 1);
 
     return (int)cio_max64(cio_min64(left, CHILDREN), 0);
 }
+
+/* Room for whatever follows the words, in one piece with them. */
+#define PARCEL_MAX ((int64_t)sizeof(struct cio_reduction) + CIO_SMALL_MAX)
+_Static_assert(offsetof(struct cio_parcel, attached) ==
+                   offsetof(struct cio_parcel, words) + sizeof(struct cio_reduction),
+               "what is attached must follow the words");
 
 /* Whoever sends to this leader: its members, then its children. */
 static int source_rank(const struct cio_op *op, int i)
@@ -56,7 +72,8 @@ static int source_rank(const struct cio_op *op, int i)
     const struct cio_team *team = op->env.team;
     int members = senders(op);
 
-    return i < members ? team->group[i + 1] : team->leader[first_child(team) + i - members];
+    return i < members ? team->group[i + 1]
+                       : leader_at(team, my_place(team) * CHILDREN + 1 + i - members);
 }
 
 /* Whom this rank sends to; -1: it is the root. */
@@ -66,7 +83,7 @@ static int above(const struct cio_op *op)
 
     if (!cio_team_leads(team))
         return team->group[0];
-    return team->my_leader == 0 ? -1 : team->leader[(team->my_leader - 1) / CHILDREN];
+    return my_place(team) == 0 ? -1 : leader_at(team, (my_place(team) - 1) / CHILDREN);
 }
 
 static int at_once(const struct cio_reduce *r)
@@ -79,11 +96,29 @@ static struct cio_parcel *parcel(struct cio_reduce *r, int i)
     return at_once(r) ? &r->parcels[i] : &r->own;
 }
 
+/* What carries more than words is a message of the call's data, and counted as such. */
+static void send(struct cio_op *op, struct cio_parcel *p, int64_t attached, int dest,
+                 enum cio_tag tag)
+{
+    struct cio_iov iov = {&p->words, (int64_t)sizeof(p->words) + attached};
+
+    if (attached > 0)
+        cio_op_send_data(op, &iov, 1, dest, tag, CIO_SEND_PLAIN, &p->req);
+    else
+        cio_op_send(op, iov.base, iov.len, dest, tag, &p->req);
+}
+
 static void expect(struct cio_op *op, int i)
 {
     struct cio_parcel *p = parcel(&op->reduce, i);
 
-    cio_op_recv(op, &p->words, sizeof(p->words), source_rank(op, i), CIO_TAG_REDUCE, &p->req);
+    cio_op_recv(op, &p->words, PARCEL_MAX, source_rank(op, i), CIO_TAG_REDUCE, &p->req);
+}
+
+/* How many of what goes to or comes from all sources is under way at a time. */
+static int batch(const struct cio_reduce *r)
+{
+    return at_once(r) || r->sources == 0 ? r->sources : 1;
 }
 
 static void start_gather(struct cio_op *op)
@@ -92,10 +127,36 @@ static void start_gather(struct cio_op *op)
 
     r->step = CIO_REDUCE_GATHER;
     r->turn = 0;
+    r->noted = !has_board(op);
     if (has_board(op))
         cio_board_expect(op);
-    for (int i = 0; i < (at_once(r) ? r->sources : cio_min64(r->sources, 1)); i++)
+    for (int i = 0; i < batch(r); i++)
         expect(op, i);
+}
+
+/* What is attached to a member's words, and in a read its bytes, lie where its lists' code would.
+ */
+static char *note_of(const struct cio_op *op, int member)
+{
+    struct cio_area area;
+
+    cio_area_at(board_of(op), member, &area);
+    return (char *)area.meta;
+}
+
+/* Attaches it to the words on the board; where there is no room, the words say so. */
+static void attach_note(struct cio_op *op)
+{
+    int64_t size = cio_small_up(op, &op->mine), bytes = op->mine.sum[CIO_SUM_BYTES];
+    struct cio_board_memory m = {op->env.nodemem, &op->env.segment->mem};
+    struct cio_desc *desc = &board_of(op)->desc[op->env.team->my_member];
+
+    if (size == 0)
+        return;
+    if (cio_region_back(&m, &desc->meta, cio_max64(size, bytes)) == 0)
+        memcpy(note_of(op, op->env.team->my_member), op->reduce.out.attached, (size_t)size);
+    else
+        op->mine.sum[CIO_SUM_LARGE] = 1;
 }
 
 static void start_note(struct cio_op *op)
@@ -103,6 +164,7 @@ static void start_note(struct cio_op *op)
     struct cio_ctl ctl = {.kind = CIO_CTL_READY};
 
     op->reduce.step = CIO_REDUCE_WORD;
+    attach_note(op);
     board_of(op)->desc[op->env.team->my_member].words = op->mine;
     cio_board_answer(op, &ctl);
 }
@@ -113,8 +175,10 @@ static void start_ascent(struct cio_op *op)
     struct cio_reduce *r = &op->reduce;
 
     r->step = CIO_REDUCE_PARENT;
-    cio_op_recv(op, &r->own.words, sizeof(r->own.words), above(op), CIO_TAG_REDUCED, &r->own.req);
-    cio_op_send(op, &op->all, sizeof(op->all), above(op), CIO_TAG_REDUCE, &r->up);
+    r->bytes = op->all.sum[CIO_SUM_BYTES];
+    r->out.words = op->all;
+    cio_op_recv(op, &r->own.words, PARCEL_MAX, above(op), CIO_TAG_REDUCED, &r->own.req);
+    send(op, &r->out, cio_small_up(op, &op->all), above(op), CIO_TAG_REDUCE);
 }
 
 /* Room to receive from all sources at once; or else one after the other. */
@@ -127,11 +191,13 @@ static void make_room(struct cio_op *op)
         return;
     r->sources = senders(op) + count_children(op->env.team);
     size = r->sources * (int64_t)sizeof(*r->parcels);
-    if (r->sources < 2 || at_once(r))
+    if (r->sources == 0 || at_once(r))
         return;
     r->parcels = cio_op_alloc(op, size);
     for (int i = 0; at_once(r) && i < r->sources; i++)
         r->parcels[i].req = (struct cio_req){.state = CIO_REQ_IDLE};
+    if (!at_once(r))
+        op->mine.sum[CIO_SUM_LARGE] = 1;
 }
 
 void cio_reduce_start(struct cio_op *op)
@@ -163,14 +229,21 @@ static void join_error(struct cio_op *op, int error)
     op->all.min[CIO_MIN_ERROR] = cio_min64(op->all.min[CIO_MIN_ERROR], error);
 }
 
-/* The error of a message that should have brought words. */
-static int error_of(const struct cio_parcel *p)
+/* The error of a message that should have brought words; `attached` tells what else, from these. */
+static int error_of(const struct cio_op *op, const struct cio_parcel *p, int up)
 {
+    int64_t rest = p->req.bytes - (int64_t)sizeof(p->words);
+
     if (p->req.state != CIO_REQ_DONE)
         return -EIO; /* it could not even be started */
     if (p->req.error != 0)
         return p->req.error;
-    return p->req.bytes == (int64_t)sizeof(p->words) ? 0 : -EBADMSG;
+    if (rest < 0)
+        return -EBADMSG;
+    return rest == (up ? cio_small_up(op, &p->words)
+                       : cio_small_down(op, &p->words, op->reduce.bytes))
+               ? 0
+               : -EBADMSG;
 }
 
 /* Takes in what has come by message. 1: from all. */
@@ -184,9 +257,11 @@ static int gather(struct cio_op *op)
 
         if (cio_req_busy(&p->req))
             return 0;
-        error = error_of(p);
-        if (error == 0)
+        error = error_of(op, p, 1);
+        if (error == 0) {
             join(&op->all, &p->words);
+            cio_small_add(op, p->attached, cio_small_up(op, &p->words));
+        }
         join_error(op, error);
         if (!at_once(r) && r->turn + 1 < r->sources)
             expect(op, r->turn + 1);
@@ -196,41 +271,73 @@ static int gather(struct cio_op *op)
 
 static int members_answered(const struct cio_op *op)
 {
-    return !has_board(op) || cio_board_answered(op);
+    return op->reduce.noted || cio_board_answered(op);
 }
 
 static void join_notes(struct cio_op *op)
 {
-    for (int i = 1; has_board(op) && i < op->env.team->group_size; i++)
-        join(&op->all, &board_of(op)->desc[i].words);
+    for (int i = 1; !op->reduce.noted && i < op->env.team->group_size; i++) {
+        const struct cio_reduction *words = &board_of(op)->desc[i].words;
+
+        join(&op->all, words);
+        cio_small_add(op, note_of(op, i), cio_small_up(op, words));
+    }
+    op->reduce.noted = 1;
 }
 
-static void pass_on(struct cio_op *op, int i)
+/* The same down: what it is, and the slice of a read that belongs to those below. */
+static void pass_on(struct cio_op *op, int i, const char **slice)
 {
-    struct cio_req *req = &parcel(&op->reduce, i)->req;
+    struct cio_parcel *p = parcel(&op->reduce, i);
+    int64_t bytes =
+        at_once(&op->reduce) ? cio_small_down(op, &op->all, p->words.sum[CIO_SUM_BYTES]) : 0;
 
-    cio_op_send(op, &op->all, sizeof(op->all), source_rank(op, i), CIO_TAG_REDUCED, req);
+    memcpy(p->attached, *slice, (size_t)bytes);
+    *slice += bytes;
+    p->words = op->all;
+    send(op, p, bytes, source_rank(op, i), CIO_TAG_REDUCED);
 }
 
+/* Members get their slices, and then hear of it. */
+static void tell_members(struct cio_op *op, const char **slice)
+{
+    struct cio_ctl ctl = {.kind = CIO_CTL_REDUCED};
+
+    if (!has_board(op))
+        return;
+    for (int i = 1; i < op->env.team->group_size; i++) {
+        int64_t bytes =
+            cio_small_down(op, &op->all, board_of(op)->desc[i].words.sum[CIO_SUM_BYTES]);
+
+        memcpy(note_of(op, i), *slice, (size_t)bytes);
+        *slice += bytes;
+    }
+    board_of(op)->words = op->all;
+    cio_board_tell(op, &ctl);
+}
+
+/* The words of all are known: on to those below. What they get lies in one piece behind one's own.
+ */
 static void start_spread(struct cio_op *op)
 {
     struct cio_reduce *r = &op->reduce;
-    struct cio_ctl ctl = {.kind = CIO_CTL_REDUCED};
+    const char *slice = r->own.attached;
 
     r->step = CIO_REDUCE_SPREAD;
     r->turn = 0;
-    for (int i = 0; i < (at_once(r) ? r->sources : cio_min64(r->sources, 1)); i++)
-        pass_on(op, i);
-    if (!has_board(op))
-        return;
-    board_of(op)->words = op->all;
-    cio_board_tell(op, &ctl);
+    if (cio_small_is_served(op))
+        cio_small_take(op, slice);
+    slice += cio_small_down(op, &op->all, op->req.bytes);
+    tell_members(op, &slice);
+    for (int i = 0; i < batch(r); i++)
+        pass_on(op, i, &slice);
 }
 
 /* 1: all that went down has left. */
 static int spread(struct cio_op *op)
 {
     struct cio_reduce *r = &op->reduce;
+    const char *none = r->own.attached;
 
     for (; r->turn < r->sources; r->turn++) {
         struct cio_parcel *p = parcel(r, r->turn);
@@ -240,7 +347,7 @@ static int spread(struct cio_op *op)
         if (p->req.state != CIO_REQ_DONE || p->req.error != 0)
             cio_op_fail(op, p->req.error != 0 ? p->req.error : -EIO);
         if (!at_once(r) && r->turn + 1 < r->sources)
-            pass_on(op, r->turn + 1);
+            pass_on(op, r->turn + 1, &none);
     }
     return 1;
 }
@@ -249,11 +356,11 @@ static int spread(struct cio_op *op)
 static void take_result(struct cio_op *op)
 {
     struct cio_reduce *r = &op->reduce;
-    int error = error_of(&r->own);
+    int error = error_of(op, &r->own, 0);
 
     if (error == 0)
         op->all = r->own.words;
-    join_error(op, r->up.state == CIO_REQ_DONE ? r->up.error : -EIO);
+    join_error(op, r->out.req.state == CIO_REQ_DONE ? r->out.req.error : -EIO);
     join_error(op, error);
 }
 
@@ -264,6 +371,8 @@ static int hear(struct cio_op *op)
     if (!cio_board_hear(op, &ctl))
         return 0;
     op->all = board_of(op)->words;
+    if (cio_small_is_served(op))
+        cio_small_take(op, note_of(op, op->env.team->my_member));
     return 1;
 }
 
@@ -274,16 +383,20 @@ int cio_reduce_progress(struct cio_op *op)
     if (r->step == CIO_REDUCE_WORD)
         return hear(op);
     if (r->step == CIO_REDUCE_GATHER) {
-        if (!members_answered(op) || !gather(op))
+        if (!members_answered(op))
             return 0;
         join_notes(op);
-        if (above(op) < 0)
-            start_spread(op);
-        else
+        if (!gather(op))
+            return 0;
+        if (above(op) >= 0) {
             start_ascent(op);
+        } else {
+            cio_small_serve(op);
+            start_spread(op);
+        }
     }
     if (r->step == CIO_REDUCE_PARENT) {
-        if (cio_req_busy(&r->own.req) || cio_req_busy(&r->up))
+        if (cio_req_busy(&r->own.req) || cio_req_busy(&r->out.req))
             return 0;
         take_result(op);
         start_spread(op);
@@ -305,7 +418,7 @@ void cio_reduce_needs(struct cio_op *op, struct cio_needs *needs)
         if (needs->seen == op->env.segment->arrived)
             needs->word = NULL;
     } else {
-        cio_needs_add(needs, &r->up, 1);
+        cio_needs_add(needs, &r->out.req, 1);
         cio_needs_add(needs, &r->own.req, 1);
         for (int i = 0; at_once(r) && i < r->sources; i++)
             cio_needs_add(needs, &r->parcels[i].req, 1);

@@ -69,6 +69,23 @@ static void find_aggr(const int *aggr, int naggr, struct cio_team *t)
     }
 }
 
+static int aggregates(const struct cio_team *t, int rank)
+{
+    int i = 0;
+
+    while (i < t->naggr && t->aggr[i] != rank)
+        i++;
+    return i < t->naggr;
+}
+
+static void find_root(struct cio_team *t)
+{
+    while (t->root < t->nleaders && !aggregates(t, t->leader[t->root]))
+        t->root++;
+    if (t->root == t->nleaders)
+        t->root = 0;
+}
+
 void cio_team_find_leaving(const struct cio_team *t, int soon, uint8_t *leaving)
 {
     memset(leaving, soon ? CIO_LEAVES_FIRST : CIO_LEAVES_SERVED, (size_t)t->nodes->nranks);
@@ -115,6 +132,7 @@ int cio_team_create(const struct cio_nodes *nodes, int rank, int c, const int *a
     find_leaders(nodes, c, t);
     find_group(nodes, c, t);
     find_aggr(aggr, naggr, t);
+    find_root(t);
     if (count_waiting(t) != 0) {
         cio_team_destroy(t);
         return -ENOMEM;

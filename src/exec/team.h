@@ -24,6 +24,7 @@ struct cio_team {
     int *leader;    /* rank of each leader, by node and group, */
     int *followers; /* ranks in its group, itself included, */
     int my_leader;  /* and which of them serves me (is me, if my_member is 0) */
+    int root;       /* the first leader that is an aggregator, too; 0 if none is */
     int *head;      /* per node: rank of its first leader, who speaks for all of them; */
     int my_first;   /* on my node that is leader my_first, */
     int my_leaders; /* of so many there */
