@@ -41,6 +41,7 @@ typedef struct ADIOI_TAM_Grouping {
     struct cio_store *store;    /* on aggregators; */
     const char *access;         /* what these stores are, or the least of them is */
     struct cio_pace pace;       /* of the store */
+    long cores;                 /* online; 0: not asked for yet */
     struct cio_layout layout;   /* of the file, as it was known then */
 } ADIOI_TAM_Grouping;
 

@@ -81,7 +81,9 @@ static int is_crowded(const ADIOI_TAM_File * layer)
 {
     int node = layer->nodes->node[layer->grouping->team->rank];
 
-    return layer->crowded || cio_nodes_count(layer->nodes, node) > sysconf(_SC_NPROCESSORS_ONLN);
+    if (layer->grouping->cores == 0)
+        layer->grouping->cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return layer->crowded || cio_nodes_count(layer->nodes, node) > layer->grouping->cores;
 }
 
 /*

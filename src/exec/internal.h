@@ -83,6 +83,7 @@ struct cio_op {
     struct cio_member member;
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
+    int unmade;                /* neither has been made yet */
     struct cio_stats stats;
     int broken;     /* messages have been lost */
     int plain;      /* nothing is written that nobody asked to write */

@@ -56,7 +56,8 @@ enum {
     SUM_UNSORTED,
     SUM_UNSHARED,
     SUM_TOUCHES,
-    SUM_OUTSTANDING = CIO_SUM_OUTSTANDING
+    SUM_OUTSTANDING = CIO_SUM_OUTSTANDING,
+    SUM_UNMADE
 };
 
 double cio_now(void)
@@ -244,6 +245,26 @@ static void plan_buffers(struct cio_op *op)
     op->stats.count[CIO_COUNT_DEPTH] = op->pipe.depth;
 }
 
+static int make_roles(struct cio_op *op)
+{
+    int rc = 0;
+
+    if (cio_team_leads(op->env.team))
+        rc = cio_leader_create(op);
+    if (rc == 0 && op->env.team->my_aggr >= 0)
+        rc = cio_aggr_create(op);
+    return rc;
+}
+
+/*
+ * Buffers that were not needed the last time are made when it is known that they are, which costs a
+ * second reduction; in a small call, making them would take longer than all the rest.
+ */
+static int may_do_without(const struct cio_op *op)
+{
+    return op->env.pace != NULL && op->env.pace->unused;
+}
+
 struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
                             const struct cio_request *request)
 {
@@ -268,15 +289,15 @@ struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings
         op->stats.count[CIO_COUNT_PIECES] =
             cio_flat_pieces(op->req.file, op->req.start, op->req.bytes);
     plan_buffers(op);
-    if (cio_team_leads(env->team))
-        rc = cio_leader_create(op);
-    if (rc == 0 && env->team->my_aggr >= 0)
-        rc = cio_aggr_create(op);
+    op->unmade = may_do_without(op);
+    if (!op->unmade)
+        rc = make_roles(op);
     if (rc == 0)
         rc = cio_schedule_create(op);
     if (rc != 0)
         cio_op_fail(op, rc);
     describe_range(op);
+    op->mine.sum[SUM_UNMADE] = op->unmade;
     cio_reduce_start(op);
     return op;
 }
@@ -372,16 +393,19 @@ static void begin(struct cio_op *op)
 
 static int reserve(struct cio_op *op)
 {
-    int rc = 0;
+    int rc = op->unmade ? make_roles(op) : 0;
 
-    if (op->leader != NULL)
+    op->unmade = 0;
+    if (op->rounds.slice <= CIO_SMALL_SLICE)
+        return rc;
+    if (rc == 0 && op->leader != NULL)
         rc = cio_leader_reserve(op, op->rounds.slice);
     if (rc == 0 && op->aggr != NULL)
         rc = cio_aggr_reserve(op, op->rounds.slice);
     return rc;
 }
 
-/* Many positions need more memory than was made at first, so the ranks agree once more. */
+/* More memory is needed than was made at first, so the ranks agree once more. */
 static void agree(struct cio_op *op)
 {
     op->phase = CIO_OP_AGREE;
@@ -420,7 +444,8 @@ static void after_reduce(struct cio_op *op)
         op->stats.why = "there is nothing to transfer";
     if (op->error != 0 || ends_early(op))
         op->phase = CIO_OP_DONE;
-    else if (op->phase == CIO_OP_REDUCE && op->rounds.slice > CIO_SMALL_SLICE)
+    else if (op->phase == CIO_OP_REDUCE &&
+             (op->rounds.slice > CIO_SMALL_SLICE || op->all.sum[SUM_UNMADE] > 0))
         agree(op);
     else
         begin(op);
@@ -674,6 +699,13 @@ void cio_op_range(const struct cio_op *op, int64_t *lo, int64_t *hi)
     *hi = -op->all.min[MIN_MINUS_HI];
 }
 
+/* Whether buffers were of any use. */
+static void note_use(struct cio_op *op)
+{
+    if (op->env.pace != NULL)
+        op->env.pace->unused = cio_small_is_served(op) || op->stats.declined;
+}
+
 /* What a round took, in the mean of all that this rank has served; half of it from the last time.
  */
 static void note_pace(struct cio_op *op)
@@ -692,6 +724,7 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
     int error = op->error;
 
     note_pace(op);
+    note_use(op);
     cio_schedule_finish(op);
     cio_reduce_finish(op);
 

@@ -69,9 +69,10 @@ int64_t cio_segment_share(const struct cio_segment *segment);
 /* Gives back what the segment holds. */
 void cio_segment_leave(struct cio_segment *segment, struct cio_node_memory nodemem);
 
-/* How long rounds have taken: what outlives an operation for the sake of choosing an order. */
+/* What outlives an operation on a file for the sake of the next: how long rounds have taken. */
 struct cio_pace {
     int64_t ns[2]; /* read, write; an average of operations in which this rank was an aggregator */
+    int unused;    /* the last operation needed no buffers: it was small, or left to others */
 };
 
 /*

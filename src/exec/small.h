@@ -3,7 +3,7 @@
  * does it, and the words that come back carry the outcome and, in a read, the data. There are no
  * segments, rounds or buffers of cb_buffer_size in it, and no further message.
  *
- *   up     words | morsel of a rank | morsel of another ...      morsel: head, coded pieces, data
+ *   up     words | what a rank attached | another ...      each: head, coded pieces, data
  * (write) down   words | bytes of a rank | bytes of another ...        (read)
  *
  * On the way everybody's parts follow each other in one order: the rank's own, those of its

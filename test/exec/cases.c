@@ -192,7 +192,7 @@ static void make_schedule(struct test_case *c, uint64_t seed)
     s->early = check_between(&rnd, 0, 3) != 0;
     slow = check_between(&rnd, 0, 1) != 0;
     for (int r = 0; slow && r < c->world.size; r++)
-        c->world.pace[r] = (struct cio_pace){{(int64_t)1 << 40, (int64_t)1 << 40}};
+        c->world.pace[r] = (struct cio_pace){.ns = {(int64_t)1 << 40, (int64_t)1 << 40}};
 }
 
 void case_create(struct test_case *c, uint64_t seed, int overlap)

@@ -275,7 +275,7 @@ static int run(struct scene *s, struct recorder *rec, int write)
 static void set_pace(struct world *w, int64_t ns)
 {
     for (int r = 0; r < w->size; r++)
-        w->pace[r] = (struct cio_pace){{ns, ns}};
+        w->pace[r] = (struct cio_pace){.ns = {ns, ns}};
 }
 
 #define SLOW ((int64_t)1 << 45)
