@@ -164,7 +164,7 @@ static void explain(ADIO_File fd, struct cio_stats *stats)
     const ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
 
     stats->alone = stats->declined;
-    if (!stats->declined && stats->why != NULL && !ADIOI_TAM_Is_asked(layer))
+    if (!stats->declined && !stats->small && stats->why != NULL && !ADIOI_TAM_Is_asked(layer))
         stats->why = is_nonblocking;
 }
 

@@ -421,6 +421,7 @@ static void end_small(struct cio_op *op)
     if (op->all.min[MIN_ERROR] != 0)
         cio_op_fail(op, (int)op->all.min[MIN_ERROR]);
     op->eof = op->all.min[CIO_MIN_EOF];
+    op->stats.small = 1;
     op->stats.why = "few bytes: one rank serves them";
     op->stats.count[CIO_COUNT_SHARED] = op->shared;
     op->stats.time[CIO_TIME_SETUP] = cio_now() - op->started;
@@ -703,7 +704,7 @@ void cio_op_range(const struct cio_op *op, int64_t *lo, int64_t *hi)
 static void note_use(struct cio_op *op)
 {
     if (op->env.pace != NULL)
-        op->env.pace->unused = cio_small_is_served(op) || op->stats.declined;
+        op->env.pace->unused = op->stats.small || op->stats.declined;
 }
 
 /* What a round took, in the mean of all that this rank has served; half of it from the last time.

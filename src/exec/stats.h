@@ -64,6 +64,7 @@ struct cio_stats {
     int declined;               /* the call was left to others, */
     int alone;                  /* and each rank had best access the file by itself; */
     int beside;                 /* or must, since other operations on the file are under way */
+    int small;                  /* one rank has served it with the first messages */
     const char *why;            /* why it was, or was not; NULL: there was nothing to decide */
     enum cio_schedule schedule; /* in which order rounds were served, */
     const char *schedule_why;   /* and why; NULL: it did not come to that */

@@ -21,7 +21,7 @@ iread $1 tam 2000 it was asked for
 read $1 tam 1000 it was asked for
 iread $1 tam 4000 it was asked for
 read none below 0 atomic mode is on
-iread none below 4000 the file range is too wide
+iread $1 tam 4000 it was asked for
 iwrite $1 tam 4000 it was asked for
 iread $1 tam 2000 it was asked for
 END
@@ -77,6 +77,10 @@ groups_follow_volume() {
         { cat "$scratch/o"; return 1; }
 }
 
+small_calls() { # HINTS
+    launch ours 4 "$1" small "$file" >"$scratch/o" 2>&1 || { cat "$scratch/o"; return 1; }
+}
+
 # Nothing can be made in /dev/shm: messages instead, and rank 0 says so if shared memory was asked for by name.
 no_shared_memory() { # TRANSPORT NOTICES
     need_root || return
@@ -99,6 +103,11 @@ test_reports() {
     test_case choices.groups choices_follow_hints 3 3 shm
     test_case choices.alone choices_follow_hints 99 4 none
     test_case choices.volume groups_follow_volume
+    test_case small.shm small_calls ''
+    test_case small.p2p small_calls 'romio_tam_transport p2p'
+    test_case small.groups small_calls 'romio_tam_aggrs_per_node 3
+cb_config_list *:*
+cb_nodes 2'
     test_case transport.shm no_shared_memory shm 1
     test_case transport.auto no_shared_memory auto 0
 }

@@ -50,7 +50,7 @@ static void during_a_blocking_one(MPI_File file)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
-/* One rank far from the others: too many rounds for a nonblocking call. */
+/* One rank far from the others: so many rounds that ranks agree a second time. */
 static void far_apart(MPI_File file)
 {
     MPI_Offset at = rank == 0 ? 0 : (MPI_Offset)1 << 30;
