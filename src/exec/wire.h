@@ -11,7 +11,8 @@
  *                                       nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
  *   leader -> leader   CIO_TAG_REDUCE   words of the reduction, up the tree; CIO_TAG_REDUCED: down.
- *                                       Without shared memory also between member and leader
+ *                                       Without shared memory also between member and leader.
+ *                                       A small call is all attached to them (small.h)
  *
  * Only where stripes are not served by offset (schedule.c), as streams (stream.h):
  *
