@@ -21,6 +21,7 @@ romio_other_sources +=                \
     adio/ad_tam/ad_tam_pool.c         \
     adio/ad_tam/ad_tam_prepare.c      \
     adio/ad_tam/ad_tam_request.c      \
+    adio/ad_tam/ad_tam_reserve.c      \
     adio/ad_tam/ad_tam_stats.c        \
     adio/ad_tam/ad_tam_store.c        \
     adio/ad_tam/ad_tam_talk.c         \

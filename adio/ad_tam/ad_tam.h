@@ -106,6 +106,14 @@ typedef struct {
     int error;                  /* found then, and not delivered yet: a negative errno */
 } ADIOI_TAM_Early;
 
+/* What a call cannot do without, for when there is no memory (ad_tam_reserve.c). */
+typedef struct {
+    struct cio_op *op;
+    struct cio_comm *comm;
+    struct ADIOI_TAM_Pending *pending;  /* a nonblocking call */
+    ADIOI_TAM_Call *note;       /* a call whose statistics are wanted */
+} ADIOI_TAM_Reserve;
+
 typedef struct ADIOI_TAM_File {
     ADIOI_Fns fns;              /* first: fd->fns points here */
     ADIOI_Fns *below;           /* table of the driver underneath */
@@ -134,6 +142,7 @@ typedef struct ADIOI_TAM_File {
     ADIOI_TAM_Grouping *grouping;       /* the one in use; then those used before it */
     unsigned int calls;         /* collective calls so far */
 
+    ADIOI_TAM_Reserve reserve;
     ADIOI_TAM_Choice shown;     /* in fd->info now */
     ADIOI_TAM_Early early;
     ADIOI_TAM_Call *unreported; /* nonblocking calls, in the order in which they were made, */
@@ -317,6 +326,19 @@ int ADIOI_TAM_Open_deferred(ADIO_File fd);
  */
 struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
                                struct cio_segment *segment, struct cio_comm **comm);
+
+/* Fills the reserve where it lacks something: 0 or -ENOMEM; frees it. */
+int ADIOI_TAM_Reserve_fill(ADIO_File fd);
+void ADIOI_TAM_Reserve_free(ADIO_File fd);
+
+/* A call's port: any of the file's will do, and a new one is made only where calls overlap. */
+int ADIOI_TAM_Comm_get(ADIO_File fd, struct cio_comm **comm);
+void ADIOI_TAM_Comm_free(ADIO_File fd, struct cio_comm *comm);
+
+/* Zeroed, for ADIOI_Free. They end the job if there is neither memory nor reserve. */
+struct ADIOI_TAM_Pending *ADIOI_TAM_Pending_get(ADIO_File fd);
+extern const size_t ADIOI_TAM_Pending_size;
+ADIOI_TAM_Call *ADIOI_TAM_Note_get(ADIO_File fd);
 
 /*
  * Ends the job, with the reason, if messages of a finished operation have been lost, since others

@@ -177,10 +177,10 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
         .store = layer->grouping->store,
         .team = layer->grouping->team,
         .segment = segment != NULL ? segment : &layer->grouping->segment,
-        .pace = &layer->grouping->pace
+        .pace = &layer->grouping->pace,
+        .reserve = &layer->reserve.op
     };
     struct cio_op *op = NULL;
-    unsigned mode = is_crowded(layer) ? CIO_MPI_CROWDED : 0;
 
     choose_settings(fd, &set);
     if (segment == NULL) {
@@ -191,7 +191,7 @@ struct cio_op *ADIOI_TAM_Start(ADIO_File fd, const struct cio_request *req,
         set.polled = 1;
         set.early = 0;
     }
-    if (cio_comm_mpi_create(fd->comm, mode, &env.comm) == 0)
+    if (ADIOI_TAM_Comm_get(fd, &env.comm) == 0)
         op = cio_op_start(&env, &set, req);
     if (op == NULL) {
         cio_log(CIO_LOG_NOTICE, "file %s: no memory to take part in a collective call",
@@ -293,7 +293,7 @@ static ADIOI_TAM_Way run(ADIO_File fd, const struct cio_request *req, int64_t * 
     }
     *outcome = cio_op_finish(op, &stats);
     stats.alone = stats.beside || (stats.alone && may_be_alone(fd, req->write));
-    cio_comm_destroy(comm);
+    ADIOI_TAM_Comm_free(fd, comm);
     ADIOI_TAM_Show(fd, &stats);
     if (may_return)
         ADIOI_TAM_Keep(call, &stats);

@@ -42,7 +42,7 @@ static void complete(ADIO_File fd, ADIOI_TAM_Early * early)
     ADIOI_TAM_End_blocking();
     ADIOI_TAM_Check(fd, op);
     rc = cio_op_finish(op, &stats);
-    cio_comm_destroy(early->comm);
+    ADIOI_TAM_Comm_free(fd, early->comm);
     ADIOI_TAM_Keep(early->call, &stats);
     ADIOI_TAM_Show(fd, &stats);
     if (early->error == 0)

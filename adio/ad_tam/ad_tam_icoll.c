@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-typedef struct pending {
-    struct pending *next;
+typedef struct ADIOI_TAM_Pending {
+    struct ADIOI_TAM_Pending *next;
     ADIO_File fd;
     MPI_Request request;        /* what the program waits for */
     struct cio_comm *comm;
@@ -33,6 +33,8 @@ typedef struct pending {
     int error_code;
     int done;
 } pending;
+
+const size_t ADIOI_TAM_Pending_size = sizeof(pending);
 
 /*
  * Whoever has the turn makes them progress, and takes off the list what is over. It is tried for
@@ -183,7 +185,7 @@ static void conclude(pending * p)
     ADIOI_TAM_Show(p->fd, &stats);
 
     forget(p);
-    cio_comm_destroy(p->comm);
+    ADIOI_TAM_Comm_free(p->fd, p->comm);
     ADIOI_TAM_Segment_free(&p->segment);
     ADIOI_TAM_Grouping_drop(p->grouping);
     if (stats.declined)
@@ -194,7 +196,8 @@ static void conclude(pending * p)
     ADIOI_TAM_Request_free(&p->req);
     __atomic_sub_fetch(&p->fd->async_count, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
-    MPI_Grequest_complete(request);
+    if (request != MPI_REQUEST_NULL)
+        MPI_Grequest_complete(request);
 }
 
 int ADIOI_TAM_Progress(void)
@@ -342,7 +345,7 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
         leave(fd, write, refusal);
         return 0;
     }
-    p = ADIOI_Calloc(1, sizeof(*p));
+    p = ADIOI_TAM_Pending_get(fd);
     p->fd = fd;
     p->grouping = ADIOI_TAM_Grouping_use(ADIOI_TAM_File_of(fd)->grouping);
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &p->req);
@@ -352,8 +355,10 @@ static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype da
     p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
     __atomic_add_fetch(&fd->async_count, 1, __ATOMIC_RELAXED);
     *error_code = MPIX_Grequest_start(query, release, cancel, poll, wait_all, p, request);
-    p->request = *request;
+    p->request = *error_code == MPI_SUCCESS ? *request : MPI_REQUEST_NULL;
     remember(p);
+    if (*error_code != MPI_SUCCESS)
+        await_done(p);  /* the others go on with it */
     return 1;
 }
 

@@ -341,7 +341,8 @@ static int make_grouping(ADIO_File fd, ADIOI_TAM_Grouping ** out)
         rc = cio_nodes_create(layer->news->node_of, size, &layer->nodes);
     if (rc != 0)
         return rc;
-    g = ADIOI_TAM_Alloc(sizeof(*g));
+    rc = ADIOI_TAM_Reserve_fill(fd);
+    g = rc == 0 ? ADIOI_TAM_Alloc(sizeof(*g)) : NULL;
     if (g == NULL)
         return -ENOMEM;
     g->users = 1;
@@ -456,6 +457,7 @@ void ADIOI_TAM_Release(ADIO_File fd)
         let_go(fd, g);
     }
     ADIOI_TAM_Pool_trim();
+    ADIOI_TAM_Reserve_free(fd);
     cio_nodes_destroy(layer->nodes);
     if (fd->file_system == ADIO_LUSTRE_PIPE)
         ADIOI_LUSTRE_PIPE_Forget(fd);

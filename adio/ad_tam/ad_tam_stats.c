@@ -145,7 +145,7 @@ ADIOI_TAM_Call *ADIOI_TAM_Promise(ADIO_File fd, const char *name)
 
     if (!is_wanted(layer))
         return NULL;
-    call = ADIOI_Malloc(sizeof(*call));
+    call = ADIOI_TAM_Note_get(fd);
     *call = describe(fd, name);
     if (call->grouping != NULL)
         ADIOI_TAM_Grouping_use(call->grouping);

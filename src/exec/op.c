@@ -265,10 +265,41 @@ static int may_do_without(const struct cio_op *op)
     return op->env.pace != NULL && op->env.pace->unused;
 }
 
+struct cio_op *cio_op_reserve(void)
+{
+    return calloc(1, sizeof(struct cio_op));
+}
+
+void cio_op_unreserve(struct cio_op *op)
+{
+    free(op);
+}
+
+/* New, or the one in reserve, which another thread may want too. */
+static struct cio_op *make_op(const struct cio_env *env)
+{
+    struct cio_op *op = calloc(1, sizeof(*op));
+
+    if (op == NULL && env->reserve != NULL)
+        op = __atomic_exchange_n(env->reserve, NULL, __ATOMIC_ACQ_REL);
+    if (op != NULL)
+        memset(op, 0, sizeof(*op));
+    return op;
+}
+
+static void free_op(struct cio_op *op)
+{
+    struct cio_op **reserve = op->env.reserve, *none = NULL;
+
+    if (reserve == NULL ||
+        !__atomic_compare_exchange_n(reserve, &none, op, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        free(op);
+}
+
 struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
                             const struct cio_request *request)
 {
-    struct cio_op *op = calloc(1, sizeof(*op));
+    struct cio_op *op = make_op(env);
     int rc = 0;
 
     if (op == NULL)
@@ -740,6 +771,6 @@ int cio_op_finish(struct cio_op *op, struct cio_stats *stats)
         op->stats.count[CIO_COUNT_INTER_BYTES] - op->stats.count[CIO_COUNT_INTER_DATA];
     if (stats != NULL)
         *stats = op->stats;
-    free(op);
+    free_op(op);
     return error;
 }

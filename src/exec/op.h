@@ -95,6 +95,7 @@ struct cio_env {
     struct cio_segment *segment;
     struct cio_pace *pace; /* NULL: nothing is kept */
     struct cio_others others;
+    struct cio_op **reserve; /* NULL, or where one is kept for when there is no memory */
 };
 
 struct cio_settings {
@@ -153,8 +154,13 @@ struct cio_request {
  * Starts: nothing is sent yet that others must answer before they start too. On an error here
  * (-ENOMEM) the caller's rank must still take part: cio_op_start therefore never fails; what went
  * wrong reaches all ranks through the operation. It returns NULL only if there is no memory for
- * the smallest part, and then the job cannot go on.
+ * the smallest part, nor one in reserve, and then the job cannot go on.
+ *
+ * cio_op_reserve makes one to be kept in reserve; cio_op_finish puts back what cio_op_start has
+ * taken from there.
  */
+struct cio_op *cio_op_reserve(void);
+void cio_op_unreserve(struct cio_op *op);
 struct cio_op *cio_op_start(const struct cio_env *env, const struct cio_settings *settings,
                             const struct cio_request *request);
 

@@ -1,9 +1,9 @@
 /*
- * To be preloaded: lets one allocation fail that tamio makes while it prepares a file for
- * collective calls (ADIOI_TAM_Agree, ADIOI_TAM_Prepare). MPICH's own do not fail. The program arms
- * it with tamio_test_fail(). Where code lies in the library is told by TEST_CODE (tamio's),
- * TEST_PREPARE (the two functions) and TEST_ROMIO (ROMIO's allocators, which end the job): ranges
- * "first-behind" in hexadecimal, as offsets, with blanks between them (resources.sh).
+ * To be preloaded: lets some allocations fail that tamio makes below certain functions of its own.
+ * MPICH's do not fail. The program arms it with tamio_test_fail(). Where code lies in the library
+ * is told by TEST_CODE (tamio's), TEST_BELOW (those functions) and TEST_ROMIO (ROMIO's allocators,
+ * which end the job): ranges "first-behind" in hexadecimal, as offsets, with blanks between them
+ * (resources.sh).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,8 +25,8 @@ struct ranges {
     int n;
 };
 
-static struct ranges code, prepare, romio;
-static int left, fired, busy;
+static struct ranges code, below, romio;
+static int left, many, fired, busy;
 
 static void find(const char *name, uintptr_t base, struct ranges *r)
 {
@@ -42,10 +42,13 @@ static void find(const char *name, uintptr_t base, struct ranges *r)
         abort();
 }
 
-/* The n-th from now on fails, counted from 1; 0: none. Whether the one before has failed. */
-int tamio_test_fail(int n);
+/*
+ * The n-th from now on fails, counted from 1, and those after it, so many in all; n == 0: none.
+ * Whether any has failed since the last call.
+ */
+int tamio_test_fail(int n, int so_many);
 
-int tamio_test_fail(int n)
+int tamio_test_fail(int n, int so_many)
 {
     void *any = dlsym(RTLD_DEFAULT, "MPI_File_open"), *frames[DEEP];
     int before = fired;
@@ -53,11 +56,12 @@ int tamio_test_fail(int n)
 
     if (code.n == 0 && dladdr(any, &info) != 0) {
         find("TEST_CODE", (uintptr_t)info.dli_fbase, &code);
-        find("TEST_PREPARE", (uintptr_t)info.dli_fbase, &prepare);
+        find("TEST_BELOW", (uintptr_t)info.dli_fbase, &below);
         find("TEST_ROMIO", (uintptr_t)info.dli_fbase, &romio);
         backtrace(frames, DEEP); /* what it allocates, it does the first time */
     }
     left = n;
+    many = so_many;
     fired = 0;
     return before;
 }
@@ -72,7 +76,7 @@ static int is_in(const struct ranges *r, const void *address)
     return 0;
 }
 
-/* Called from tamio, maybe through ROMIO's allocator, below one of the two functions. */
+/* Called from tamio, maybe through ROMIO's allocator, below one of those functions. */
 static int is_meant(const void *caller)
 {
     void *frames[DEEP];
@@ -89,16 +93,22 @@ static int is_meant(const void *caller)
         from++;
     if (from == n || !is_in(&code, frames[from]))
         return 0;
-    while (from < n && !is_in(&prepare, frames[from]))
+    while (from < n && !is_in(&below, frames[from]))
         from++;
     return from < n;
 }
 
 static int fails(const void *caller)
 {
-    if (left == 0 || busy || !is_meant(caller) || --left > 0)
+    if (left == 0 || busy || !is_meant(caller))
         return 0;
+    if (left > 1) {
+        left--;
+        return 0;
+    }
     fired = 1;
+    if (--many == 0)
+        left = 0;
     return 1;
 }
 

@@ -15,15 +15,18 @@ code_range() { # LIBRARY PATTERN
     read -r first last length <"$scratch/range" && printf '%s-%x ' "$first" $((16#$last + 16#$length))
 }
 
-# One rank has no memory, for each allocation in turn.
-no_memory() { # RANK info|call
+# One rank has no memory, for each allocation in turn, below functions whose names match.
+no_memory() { # LAYOUT HINTS BELOW RANK ARGUMENTS...
+    local library=${mpi[ours]}/lib/libmpi.so layout=$1 hints=$2 below=$3
+    shift 3
+    case $layout in 3x3*) enter_cluster || return ;; esac
     # shellcheck disable=SC2016 # expanded on each rank
     in_front=(sh -c 'LD_PRELOAD=$TEST_NO_MEMORY exec "$@"' -)
-    local library=${mpi[ours]}/lib/libmpi.so
     TEST_CODE="$(code_range "$library" '^cio_')$(code_range "$library" '^ADIOI_TAM_')" \
-        TEST_PREPARE="$(code_range "$library" '^ADIOI_TAM_Prepare$')$(code_range "$library" '^ADIOI_TAM_Agree$')" \
+        TEST_BELOW="$(code_range "$library" "${below%% *}")$(code_range "$library" "${below##* }")" \
         TEST_ROMIO="$(code_range "$library" '^ADIOI_[MC]alloc_fn$')" TEST_NO_MEMORY=$scratch/no_memory.so \
-        launch ours 4 "$enabled_here" no_memory "$file" "$1" "$2"
+        launch ours "$layout" "$enabled_here
+$hints" no_memory "$file" "$@"
     local status=$?
     in_front=()
     return $status
@@ -68,13 +71,23 @@ romio_tam_aggrs_per_node 1" crowded "$file" "$2" "$3"
 }
 
 test_resources() {
-    local rank
+    local rank kind preparing='^ADIOI_TAM_Prepare$ ^ADIOI_TAM_Agree$' anything='^cio_ ^ADIOI_TAM_'
     cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
         die "cannot compile no_memory-preload.c"
     TIMEOUT=120
     for rank in 0 3; do
-        test_case "no_memory.info.$rank" no_memory $rank info
-        test_case "no_memory.call.$rank" no_memory $rank call
+        test_case "no_memory.info.$rank" no_memory 4 '' "$preparing" $rank info
+        test_case "no_memory.call.$rank" no_memory 4 '' "$preparing" $rank call
+        for kind in write read iwrite iread; do
+            test_case "no_memory.$kind.$rank" no_memory 4 '' "$anything" $rank $kind
+            [ "$rank" -gt 0 ] || test_case "no_memory.$kind.few" no_memory 4 'cb_nodes 2' "$anything" 0 $kind 3
+        done
+    done
+    for kind in write iread; do
+        test_case "no_memory.messages.$kind" no_memory 4 'romio_tam_transport p2p
+cb_buffer_size 65536' "$anything" 1 $kind
+        test_case "no_memory.nodes.$kind" no_memory 3x3-cyclic 'cb_schedule gw-mdf
+romio_tam_stats '"$scratch/no_memory.stats" "$anything" 4 $kind
     done
     test_case alternate.thread alternate thread
     test_case alternate.auto alternate auto
