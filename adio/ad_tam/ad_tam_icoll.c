@@ -30,6 +30,10 @@ typedef struct ADIOI_TAM_Pending {
     struct cio_request req;
     ADIOI_TAM_Call *call;       /* for the report */
     MPI_Count moved;            /* bytes, when it is done */
+    struct cio_store *store;    /* where this rank serves it alone, */
+    struct cio_batch batch;     /* and what of it is under way */
+    struct cio_piece piece;
+    int error;                  /* of its beginning */
     int error_code;
     int done;
 } pending;
@@ -139,25 +143,70 @@ static int read_alone(struct cio_store *store, const struct cio_request *req, in
 }
 
 /* What the engine leaves alone, each rank does by itself: that needs no other rank. */
+static int open_alone(pending * p)
+{
+    int error_code = MPI_SUCCESS;
+
+    if (p->req.error != 0 || p->req.bytes == 0)
+        return p->req.error;
+    if (!p->fd->is_open)
+        ADIO_ImmediateOpen(p->fd, &error_code);
+    return error_code == MPI_SUCCESS ? ADIOI_TAM_Store_create(p->fd, &p->store) : -EIO;
+}
+
+/* Bytes of a read that lie before the end of the file. */
+static int64_t before_end(const pending * p)
+{
+    return cio_max64(cio_min64(cio_store_size(p->store) - p->piece.off, p->piece.len), 0);
+}
+
+static int finish_alone(pending * p)
+{
+    p->moved = p->req.bytes;
+    if (p->store == NULL)
+        return 0;
+    if (p->batch.n == 0)
+        return p->req.write ? write_alone(p->store, &p->req)
+            : read_alone(p->store, &p->req, &p->moved);
+    cio_store_wait(p->store, &p->batch);
+    if (!p->req.write)
+        p->moved = before_end(p);
+    return p->batch.error;
+}
+
 static void access_alone(pending * p)
 {
-    struct cio_store *store = NULL;
-    int64_t moved = p->req.bytes;
-    int rc;
+    int rc = p->error;
 
-    p->error_code = MPI_SUCCESS;
-    if (p->req.bytes == 0)
-        return;
-    if (!p->fd->is_open)
-        ADIO_ImmediateOpen(p->fd, &p->error_code);
-    if (p->error_code != MPI_SUCCESS)
-        return;
-    rc = ADIOI_TAM_Store_create(p->fd, &store);
+    if (rc == 0 && p->store == NULL)
+        rc = open_alone(p);
     if (rc == 0)
-        rc = p->req.write ? write_alone(store, &p->req) : read_alone(store, &p->req, &moved);
-    cio_store_destroy(store);
-    p->moved = moved;
+        rc = finish_alone(p);
+    cio_store_destroy(p->store);
     p->error_code = ADIOI_TAM_Error_code(p->fd, rc);
+}
+
+/* One piece is under way at once, as with ROMIO's own calls; more are transferred when somebody waits. */
+static void begin_alone(pending * p)
+{
+    struct cio_cursor at, mem;
+
+    p->error = open_alone(p);
+    if (p->store == NULL)
+        return;
+    cio_cursor_seek(&at, p->req.file, p->req.start);
+    cio_cursor_seek(&mem, p->req.mem, 0);
+    if (cio_cursor_run(&mem, cio_cursor_run(&at, p->req.bytes)) < p->req.bytes)
+        return;
+    p->piece = (struct cio_piece) {
+        .buf = p->req.buf + cio_cursor_offset(&mem),
+        .len = p->req.bytes,
+        .off = p->req.disp + cio_cursor_offset(&at)
+    };
+    p->batch = (struct cio_batch) {.write = p->req.write,.locked = p->req.write,
+        .piece = &p->piece,.n = 1
+    };
+    cio_store_start(p->store, &p->batch);
 }
 
 /* Nonblocking calls are asked for, as the engine sees it, whatever the hint says. */
@@ -170,34 +219,49 @@ static void explain(ADIO_File fd, struct cio_stats *stats)
         stats->why = is_nonblocking;
 }
 
-/* The program may free it at once when it is complete. */
-static void conclude(pending * p)
+/* Gives back what the engine's operation had; whether it has served the call. */
+static int end_operation(pending * p)
 {
-    MPI_Request request = p->request;
     struct cio_stats stats;
     int rc;
 
     ADIOI_TAM_Check(p->fd, p->op);
     p->moved = cio_op_moved(p->op);
     rc = cio_op_finish(p->op, &stats);
+    p->error_code = ADIOI_TAM_Error_code(p->fd, rc);
     explain(p->fd, &stats);
     ADIOI_TAM_Keep(p->call, &stats);
     ADIOI_TAM_Show(p->fd, &stats);
-
-    forget(p);
     ADIOI_TAM_Comm_free(p->fd, p->comm);
     ADIOI_TAM_Segment_free(&p->segment);
     ADIOI_TAM_Grouping_drop(p->grouping);
-    if (stats.declined)
+    return !stats.declined;
+}
+
+/* The program may free it at once when it is complete. */
+static void conclude(pending * p)
+{
+    MPI_Request request = p->request;
+    int served = p->op != NULL && end_operation(p);
+
+    forget(p);
+    if (!served)
         access_alone(p);
-    else
-        p->error_code = ADIOI_TAM_Error_code(p->fd, rc);
     p->fd->dirty_write |= p->req.write;
     ADIOI_TAM_Request_free(&p->req);
     __atomic_sub_fetch(&p->fd->async_count, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
     if (request != MPI_REQUEST_NULL)
         MPI_Grequest_complete(request);
+}
+
+/* One step; whether it is over. */
+static int advance(pending * p)
+{
+    if (p->op == NULL)
+        return p->batch.n == 0 || cio_store_test(p->store, &p->batch);
+    cio_comm_poll(p->comm);
+    return cio_op_progress(p->op);
 }
 
 int ADIOI_TAM_Progress(void)
@@ -211,8 +275,7 @@ int ADIOI_TAM_Progress(void)
         return 1;       /* another thread does */
     for (pending * p = __atomic_load_n(&under_way, __ATOMIC_ACQUIRE); p != NULL; p = next) {
         next = p->next;
-        cio_comm_poll(p->comm);
-        if (cio_op_progress(p->op))
+        if (advance(p))
             conclude(p);
         else
             left++;
@@ -301,12 +364,23 @@ static int is_ready(ADIO_File fd)
     return size == 1 || ADIOI_TAM_File_of(fd)->agreed;
 }
 
-/* Whether it is to be reported has not been agreed on either. */
-static void leave_early(ADIO_File fd)
+/*
+ * Why the engine cannot serve the call, though it should: to agree on hints, or to make groups, each
+ * would have to wait for others. NULL: it can.
+ */
+static const char *unprepared(ADIO_File fd)
 {
-    struct cio_stats stats = {.declined = 1,.why = "ranks have not agreed on hints yet" };
+    if (!is_ready(fd))
+        return "ranks have not agreed on hints yet";
+    return ADIOI_TAM_File_of(fd)->grouping == NULL ? "groups have not been made yet" : NULL;
+}
 
-    ADIOI_TAM_Show(fd, &stats);
+/* Why the driver below is to serve it. Before hints are agreed on, only for what all ranks know. */
+static const char *refuse(ADIO_File fd, int write)
+{
+    if (is_ready(fd))
+        return ADIOI_TAM_Refuse(fd, write, 1);
+    return fd->atomicity ? "atomic mode is on" : NULL;
 }
 
 static const char *call_name(int write)
@@ -319,46 +393,76 @@ static void leave(ADIO_File fd, int write, const char *why)
 {
     struct cio_stats stats = ADIOI_TAM_Left(fd, write, why);
 
-    ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, call_name(write)), &stats);
+    if (is_ready(fd))
+        ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, call_name(write)), &stats);
     ADIOI_TAM_Show(fd, &stats);
 }
 
-/* Starts the engine; 0 if the driver below must serve the call. */
+/* A call that each rank will serve by itself. Reports need agreement, too. */
+static void say_unprepared(ADIO_File fd, int write, const char *why)
+{
+    struct cio_stats stats = {.declined = 1,.alone = 1,.why = why };
+
+    if (is_ready(fd))
+        ADIOI_TAM_Keep(ADIOI_TAM_Promise(fd, call_name(write)), &stats);
+    ADIOI_TAM_Show(fd, &stats);
+}
+
+static void start_operation(pending * p)
+{
+    ADIO_File fd = p->fd;
+
+    p->grouping = ADIOI_TAM_Grouping_use(ADIOI_TAM_File_of(fd)->grouping);
+    if (p->req.error == 0)
+        p->req.error = ADIOI_TAM_Open_deferred(fd);
+    p->call = ADIOI_TAM_Promise(fd, call_name(p->req.write));
+    p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
+}
+
+/* Hands it to the program as a request, under way from now on. */
+static void launch(pending * p, ADIO_Request * request, int *error_code)
+{
+    __atomic_add_fetch(&p->fd->async_count, 1, __ATOMIC_RELAXED);
+    *error_code = MPIX_Grequest_start(query, release, cancel, poll, wait_all, p, request);
+    p->request = *error_code == MPI_SUCCESS ? *request : MPI_REQUEST_NULL;
+    remember(p);
+    if (*error_code != MPI_SUCCESS)
+        await_done(p);  /* the others go on with it */
+}
+
+/*
+ * Starts the engine; 0 if the driver below must serve the call. It must not where the engine is only
+ * unprepared: ROMIO's own may write back what was not asked for, and what others write there
+ * meanwhile would be lost.
+ */
 static int start(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_Datatype datatype,
                  int file_ptr_type, ADIO_Offset offset, int write, ADIO_Request * request,
                  int *error_code)
 {
-    const char *refusal;
+    const char *refusal, *why;
     pending *p;
     int rc;
 
     ADIOI_TAM_Pool_trim();
     ADIOI_TAM_Complete(fd);
-    if (!is_ready(fd)) {
-        leave_early(fd);
-        return 0;
-    }
-    refusal = ADIOI_TAM_Refuse(fd, write, 1);
-    if (refusal == NULL && ADIOI_TAM_File_of(fd)->grouping == NULL)
-        refusal = "groups have not been made yet"; /* that would make it wait */
+    why = unprepared(fd);
+    refusal = refuse(fd, write);
     if (refusal != NULL) {
         leave(fd, write, refusal);
         return 0;
     }
     p = ADIOI_TAM_Pending_get(fd);
     p->fd = fd;
-    p->grouping = ADIOI_TAM_Grouping_use(ADIOI_TAM_File_of(fd)->grouping);
     rc = ADIOI_TAM_Request_init(fd, buf, count, datatype, file_ptr_type, offset, 1, &p->req);
+    p->req.error = rc;
     p->req.write = write;
-    p->req.error = rc != 0 ? rc : ADIOI_TAM_Open_deferred(fd);
-    p->call = ADIOI_TAM_Promise(fd, call_name(write));
-    p->op = ADIOI_TAM_Start(fd, &p->req, &p->segment, &p->comm);
-    __atomic_add_fetch(&fd->async_count, 1, __ATOMIC_RELAXED);
-    *error_code = MPIX_Grequest_start(query, release, cancel, poll, wait_all, p, request);
-    p->request = *error_code == MPI_SUCCESS ? *request : MPI_REQUEST_NULL;
-    remember(p);
-    if (*error_code != MPI_SUCCESS)
-        await_done(p);  /* the others go on with it */
+    if (why == NULL)
+        start_operation(p);
+    else {
+        say_unprepared(fd, write, why);
+        begin_alone(p);
+    }
+    launch(p, request, error_code);
     return 1;
 }
 

@@ -19,6 +19,10 @@ outstanding() { # LAYOUT HINTS KIND HANDLES BYTES TIMES
     launch ours "$1" "$(outstanding_hints "$2")" outstanding "$file" "$3" "$4" "$5" "$6" "$((turn + 1))"
 }
 
+unviewed() { # HINTS KIND TIMES
+    launch ours 4 "$1" unviewed "$file" "$2" "$3"
+}
+
 # The error reaches all ranks, and only once.
 failing_sync() { # HINTS RANK
     # shellcheck disable=SC2016 # expanded on each rank
@@ -48,6 +52,10 @@ test_outstanding() {
     done
     for kind in ii iw is order; do
         test_case "outstanding.3x3.$kind" outstanding 3x3-cyclic enable $kind one 100 $times
+    done
+    for kind in ii iw ir; do
+        test_case "outstanding.unviewed.$kind" unviewed '' $kind $times
+        test_case "outstanding.unviewed.$kind.enable" unviewed 'romio_tam enable' $kind $times
     done
     cc -std=gnu11 -Wall -Werror -shared -fPIC -o "$scratch/fsync.so" "$here/fsync-preload.c" || die "cannot compile fsync-preload.c"
     TIMEOUT=25
