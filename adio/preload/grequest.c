@@ -29,6 +29,7 @@ struct pending {
     struct tamio_grequest_class class;
     void *state;
     MPI_Request request;
+    int in_order;               /* after older ones of its kind */
     int complete;
     int polled;                 /* right now */
     int gone;                   /* freed by MPI */
@@ -54,10 +55,13 @@ static void drop_gone(void)
     }
 }
 
-/* Whether an older request of the same kind is still under way. ROMIO does not keep the messages of
- * two collective operations on one file apart: they must be served one after the other. */
+/* Whether it must wait for an older request of the same kind. ROMIO does not keep the messages of two
+ * collective operations on one file apart: its own, which are made by class, are served one after the
+ * other. tamio's have tags of their own. */
 static int is_behind(const struct pending *p)
 {
+    if (!p->in_order)
+        return 0;
     for (const struct pending * q = pending_list; q != p; q = q->next)
         if (!q->complete && !q->gone && q->class.poll == p->class.poll)
             return 1;
@@ -137,7 +141,8 @@ static void append(struct pending *p)
     pthread_mutex_unlock(&lock);
 }
 
-static int start(const struct tamio_grequest_class *class, void *state, MPI_Request * request)
+static int start(const struct tamio_grequest_class *class, int in_order, void *state,
+                 MPI_Request * request)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct pending *p = calloc(1, sizeof(*p));
@@ -147,6 +152,7 @@ static int start(const struct tamio_grequest_class *class, void *state, MPI_Requ
         return MPI_ERR_NO_MEM;
     pthread_once(&once, register_progress);
     p->class = *class;
+    p->in_order = in_order;
     p->state = state;
     error_code = PMPI_Grequest_start(query, free_state, cancel, p, request);
     if (error_code != MPI_SUCCESS) {
@@ -188,7 +194,7 @@ int PMPIX_Grequest_class_create(MPI_Grequest_query_function * query_fn,
 int PMPIX_Grequest_class_allocate(MPIX_Grequest_class greq_class, void *extra_state,
                                   MPI_Request * request)
 {
-    return start(greq_class, extra_state, request);
+    return start(greq_class, 1, extra_state, request);
 }
 
 int PMPIX_Grequest_start(MPI_Grequest_query_function * query_fn,
@@ -200,7 +206,7 @@ int PMPIX_Grequest_start(MPI_Grequest_query_function * query_fn,
 {
     struct tamio_grequest_class class = { query_fn, free_fn, cancel_fn, poll_fn };
 
-    return start(&class, extra_state, request);
+    return start(&class, 0, extra_state, request);
 }
 
 #endif /* OPEN_MPI */
