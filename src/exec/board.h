@@ -12,10 +12,11 @@
  *   out:   for each unit: head, parts, coded lists, data
  *
  * Leader and members talk through two counters: `told` counts the leader's words to all, `arrived`
- * the answers. Whoever waits sleeps on its counter. Where members may return from a read one by
- * one, each of them sleeps on a word of its own in the end, `landed`. So does one that may return
- * and has nothing to do with the windows that follow: it hears none of the words, and the leader
- * answers for it; `settled` is what it has missed.
+ * the answers. Whoever waits sleeps on its counter, and after a while inside MPI, where others can
+ * reach it for what has nothing to do with this call: then `inside` asks for a message. Where
+ * members may return from a read one by one, each of them sleeps on a word of its own in the end,
+ * `landed`. So does one that may return and has nothing to do with the windows that follow: it
+ * hears none of the words, and the leader answers for it; `settled` is what it has missed.
  */
 #ifndef CIO_EXEC_BOARD_H
 #define CIO_EXEC_BOARD_H
@@ -48,6 +49,7 @@ struct cio_desc {
     int64_t nlists, coded, pieces; /* what there is */
     struct cio_ctl up;             /* the member's last answer */
     uint32_t landed;               /* enum cio_landed, after FOLLOW or when it is through */
+    uint32_t inside;               /* it sleeps inside MPI until a message comes */
     struct cio_reduction words;    /* its part of a reduction */
 } __attribute__((aligned(64)));
 
@@ -96,6 +98,7 @@ struct cio_board {
     uint32_t told __attribute__((aligned(64)));
     uint32_t arrived __attribute__((aligned(64)));
     uint32_t settled;           /* answers up to the outcome */
+    uint32_t ninside;           /* ranks that sleep inside MPI */
     uint32_t nnear;             /* aggregators of the node that have mapped it too: */
     int32_t near[CIO_NEAR_MAX]; /* these, counted from 1 */
     struct cio_ctl down __attribute__((aligned(64))); /* the leader's last word */

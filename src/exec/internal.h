@@ -80,6 +80,7 @@ struct cio_op {
     struct cio_pipeline pipe;          /* how aggregators divide their buffers */
     int shared;                        /* the group's board lies in shared memory */
     struct cio_nodemem own;            /* a board that does not */
+    struct cio_req awake, rouse;       /* wakes this rank inside MPI; wakes another there */
     struct cio_member member;
     struct cio_leader *leader; /* NULL if this rank leads no group */
     struct cio_aggr *aggr;     /* NULL if it is no aggregator */
@@ -192,6 +193,14 @@ int64_t cio_op_budget(const struct cio_op *op);
 /* The least that any member of any group has: the same on every rank. */
 int64_t cio_op_least_budget(const struct cio_op *op);
 struct cio_board_memory cio_board_memory_of(struct cio_op *op);
+
+/*
+ * Wakes members first to end - 1 of the group, who may sleep on a word of the board that has
+ * changed. Sleeps inside MPI until it is not `seen` any more: 0, or at once -ENOTSUP, since there
+ * is no board that others write on.
+ */
+void cio_board_wake(struct cio_op *op, uint32_t *word, int first, int end);
+int cio_board_sleep(struct cio_op *op, const uint32_t *word, uint32_t seen);
 
 /* The leader's word to all members; how many answers are then to come; whether they have. */
 void cio_board_tell(struct cio_op *op, const struct cio_ctl *ctl);

@@ -27,7 +27,7 @@ static void release_follower(struct cio_op *op, int member)
     __atomic_store_n(landed,
                      op->leader->follower[member].missing ? CIO_LANDED_SOME : CIO_LANDED_ALL,
                      __ATOMIC_RELEASE);
-    op->env.nodemem.ops->wake(op->env.nodemem.self, landed);
+    cio_board_wake(op, landed, member, member + 1);
 }
 
 void cio_leader_begin_following(struct cio_op *op)

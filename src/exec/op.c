@@ -14,13 +14,12 @@
 #define LOOKS_AT_ALL 1000 /* of one that looks after messages too */
 
 /*
- * Microseconds after which a sleeper looks after MPI, in case that others wait for messages that
- * have nothing to do with this call; and how often it then looks. Where ranks share cores, that
- * would cost those who work more than it could bring.
+ * Microseconds after which a rank that sleeps on a counter sleeps inside MPI instead, in case that
+ * others wait for it there with what has nothing to do with this call. Waking it then takes a
+ * message, so where ranks share cores, and most waits are long, it is later.
  */
-#define NAP 5000
-#define CROWDED_NAP 100000
-#define GLANCES 8
+#define NAP 2000
+#define CROWDED_NAP 20000
 
 /* The same for one that must react to messages too: at first, and at most. */
 #define SHORT_NAP 100
@@ -532,16 +531,17 @@ int cio_op_progress(struct cio_op *op)
 static void await_word(struct cio_op *op, const struct cio_needs *needs)
 {
     const struct cio_node_memory *port = &op->env.nodemem;
+    int nap = op->set.crowded ? CROWDED_NAP : NAP;
 
     for (int i = 0; !op->set.crowded && i < LOOKS; i++) {
         if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) != needs->seen)
             return;
         port->ops->wait(port->self, needs->word, needs->seen, 0);
     }
-    port->ops->wait(port->self, needs->word, needs->seen, op->set.crowded ? CROWDED_NAP : NAP);
-    for (int i = 0; i < GLANCES; i++)
-        if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) == needs->seen)
-            cio_comm_poll(op->env.comm);
+    port->ops->wait(port->self, needs->word, needs->seen, nap);
+    if (__atomic_load_n(needs->word, __ATOMIC_ACQUIRE) == needs->seen &&
+        cio_board_sleep(op, needs->word, needs->seen) != 0)
+        cio_comm_poll(op->env.comm);
 }
 
 /* Microseconds of file access for a round, in the mean of those of this call. */

@@ -231,13 +231,75 @@ static struct cio_board *shared_board(const struct cio_op *op)
     return op->env.segment->mem.base;
 }
 
+/* Until MPI has taken it; the receiver is inside MPI and waits for nothing else. */
+static void finish_rouse(struct cio_op *op)
+{
+    struct cio_req *req = &op->rouse;
+
+    while (cio_req_busy(req) && op->env.comm->error == 0)
+        cio_comm_wait(op->env.comm, &req, 1);
+}
+
+static void rouse(struct cio_op *op, int member)
+{
+    finish_rouse(op);
+    cio_op_send(op, NULL, 0, op->env.team->group[member], CIO_TAG_WAKE, &op->rouse);
+    finish_rouse(op);
+}
+
+/* Whether it has been asleep inside MPI, and is to be sent a message now: by one rank only. */
+static int take_sleeper(struct cio_board *board, int member)
+{
+    uint32_t *inside = &board->desc[member].inside;
+
+    if (__atomic_load_n(inside, __ATOMIC_RELAXED) == 0 ||
+        __atomic_exchange_n(inside, 0, __ATOMIC_ACQ_REL) == 0)
+        return 0;
+    __atomic_sub_fetch(&board->ninside, 1, __ATOMIC_RELAXED);
+    return 1;
+}
+
+/* The fence: either the word is seen to have changed there, or the sleeper is seen here. */
+void cio_board_wake(struct cio_op *op, uint32_t *word, int first, int end)
+{
+    struct cio_board *board = shared_board(op);
+
+    op->env.nodemem.ops->wake(op->env.nodemem.self, word);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&board->ninside, __ATOMIC_RELAXED) == 0)
+        return;
+    for (int i = first; i < end; i++)
+        if (take_sleeper(board, i))
+            rouse(op, i);
+}
+
+/* If the word has changed already and nobody has taken notice, it wakes itself. */
+int cio_board_sleep(struct cio_op *op, const uint32_t *word, uint32_t seen)
+{
+    struct cio_board *board = shared_board(op);
+    int me = op->env.team->my_member;
+    struct cio_req *awake = &op->awake;
+
+    if (board == NULL || op->env.team->group_size == 1)
+        return -ENOTSUP;
+    cio_op_recv(op, NULL, 0, CIO_ANY_SOURCE, CIO_TAG_WAKE, awake);
+    __atomic_store_n(&board->desc[me].inside, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&board->ninside, 1, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != seen && take_sleeper(board, me))
+        rouse(op, me);
+    while (cio_req_busy(awake) && op->env.comm->error == 0)
+        cio_comm_wait(op->env.comm, &awake, 1);
+    return 0;
+}
+
 void cio_board_tell(struct cio_op *op, const struct cio_ctl *ctl)
 {
     struct cio_board *board = shared_board(op);
 
     board->down = *ctl;
     __atomic_add_fetch(&board->told, 1, __ATOMIC_RELEASE);
-    op->env.nodemem.ops->wake(op->env.nodemem.self, &board->told);
+    cio_board_wake(op, &board->told, 1, op->env.team->group_size);
 }
 
 void cio_board_expect(struct cio_op *op)
@@ -271,7 +333,7 @@ void cio_board_answer(struct cio_op *op, const struct cio_ctl *ctl)
     board->desc[op->env.team->my_member].up = *ctl;
     cio_board_expect(op);
     if (__atomic_add_fetch(&board->arrived, 1, __ATOMIC_ACQ_REL) == op->env.segment->arrived)
-        op->env.nodemem.ops->wake(op->env.nodemem.self, &board->arrived);
+        cio_board_wake(op, &board->arrived, 0, 1);
 }
 
 void cio_board_answer_for(struct cio_op *op, int members)
@@ -291,7 +353,7 @@ void cio_board_tell_through(struct cio_op *op, const char *through, const struct
         if (through[i] != CIO_THROUGH_BOARD)
             continue;
         __atomic_store_n(&board->desc[i].landed, CIO_LANDED_OUTCOME, __ATOMIC_RELEASE);
-        op->env.nodemem.ops->wake(op->env.nodemem.self, &board->desc[i].landed);
+        cio_board_wake(op, &board->desc[i].landed, i, i + 1);
     }
 }
 

@@ -10,6 +10,8 @@
  *   aggr. -> leader    CIO_TAG_REPLY    data (read), or 8 bytes where it has been put on the board;
  *                                       nothing at all: something failed
  *   aggr. -> leader    CIO_TAG_DONE     head
+ *   either way         CIO_TAG_WAKE     nothing: a note on the board has changed, and the receiver
+ *                                       sleeps inside MPI
  *   leader -> leader   CIO_TAG_REDUCE   words of the reduction, up the tree; CIO_TAG_REDUCED: down.
  *                                       Without shared memory also between member and leader.
  *                                       A small call is all attached to them (small.h)
@@ -43,7 +45,8 @@ enum cio_tag {
     CIO_TAG_REPORT,
     CIO_TAG_PLAN,
     CIO_TAG_ANSWER,
-    CIO_TAG_ORDER
+    CIO_TAG_ORDER,
+    CIO_TAG_WAKE
 };
 
 /* Words of a reduction: the least of each `min` that any rank has, the sum of each `sum`. */

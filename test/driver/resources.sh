@@ -70,6 +70,25 @@ cb_nodes 1
 romio_tam_aggrs_per_node 1" crowded "$file" "$2" "$3"
 }
 
+# What others want of a rank that waits in a call takes at most twice what it does where it waits in stock.
+neighbour() { # RANKS write|read
+    local side what a b try
+    for try in 1 2 3; do
+        for side in ours stock; do
+            launch $side "$1" "$([ $side = stock ] || echo "$enabled_here")" neighbour "$file" "$2" >"$scratch/$side.n" || return 1
+        done
+        echo "try $try, ours and stock, microseconds:"
+        paste "$scratch/ours.n" "$scratch/stock.n"
+        for what in one-sided rendezvous; do
+            a=$(awk -v w="$what:" '$1 == w { print $2 }' "$scratch/ours.n")
+            b=$(awk -v w="$what:" '$1 == w { print $2 }' "$scratch/stock.n")
+            [ "$a" -le $((2 * b)) ] || continue 2
+        done
+        return 0
+    done
+    return 1
+}
+
 test_resources() {
     local rank kind preparing='^ADIOI_TAM_Prepare$ ^ADIOI_TAM_Agree$' anything='^cio_ ^ADIOI_TAM_'
     cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
@@ -99,6 +118,8 @@ romio_tam_stats '"$scratch/no_memory.stats" "$anything" 4 $kind
     test_case crowded.core_each crowding 2 0,1 looks
     test_case crowded.one_core crowding 2 0 sleeps
     test_case crowded.more_ranks crowding 3 0-1 sleeps
+    test_case neighbour.4.write neighbour 4 write
+    test_case neighbour.12.read neighbour 12 read
     TIMEOUT=60
     test_case pool.idle pool '' idle
     test_case pool.finalize pool '' finalize
