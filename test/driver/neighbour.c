@@ -1,10 +1,10 @@
 /*
- * What a member that waits in a collective call costs others: the last rank, which is not of the
- * file, reads one-sided from rank 1, and sends it messages by rendezvous, while rank 1 waits for
- * rank 0, which comes a second later.
+ * What a rank that waits in a collective call costs others: the last rank, which is not of the
+ * file, reads one-sided from it, and sends it messages by rendezvous, while it waits for another
+ * one, which comes a second later. Rank 0 leads a group, rank 1 is a member of it.
  *
- * Usage: neighbour FILE write|read     prints "one-sided: US" and "rendezvous: US", the mean of
- * each
+ * Usage: neighbour FILE write|read member|leader
+ *   member, leader: who waits for the other. Prints "one-sided: US" and "rendezvous: US", means
  */
 #include "gather.h"
 
@@ -16,6 +16,7 @@
 #define LATE 1.0
 
 static char large[LARGE];
+static int target; /* waits */
 
 /* The last rank's, for half of the time each. */
 static double get_from(MPI_Win window, double until)
@@ -24,9 +25,9 @@ static double get_from(MPI_Win window, double until)
     int n = 0, value;
 
     while (MPI_Wtime() < until) {
-        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
-        MPI_Get(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, window);
-        MPI_Win_unlock(1, window);
+        MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window);
+        MPI_Get(&value, 1, MPI_INT, target, 0, 1, MPI_INT, window);
+        MPI_Win_unlock(target, window);
         n++;
     }
     return 1e6 * (MPI_Wtime() - start) / n;
@@ -38,12 +39,12 @@ static double send_to(double until)
     int n = 0;
 
     while (n < MOST && MPI_Wtime() < until) {
-        MPI_Send(large, LARGE, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+        MPI_Send(large, LARGE, MPI_BYTE, target, 7, MPI_COMM_WORLD);
         n++;
     }
     end = MPI_Wtime();
     for (int i = n; i < MOST; i++)
-        MPI_Send(large, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+        MPI_Send(large, 0, MPI_BYTE, target, 7, MPI_COMM_WORLD);
     return 1e6 * (end - start) / n;
 }
 
@@ -61,7 +62,7 @@ static void call(MPI_File file, int writes)
 {
     static char buf[PIECE * 20];
 
-    if (rank == 0)
+    if (rank == 1 - target)
         usleep((useconds_t)(1e6 * LATE));
     if (writes)
         OK(MPI_File_write_all(file, buf, sizeof(buf), MPI_BYTE, MPI_STATUS_IGNORE));
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
     int outside;
 
     begin(argc, argv);
+    target = strcmp(argv[3], "member") == 0;
     outside = rank == size - 1;
     MPI_Comm_split(MPI_COMM_WORLD, outside, rank, &others);
     MPI_Win_create(&value, sizeof(value), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
@@ -88,14 +90,14 @@ int main(int argc, char **argv)
         set_view_of_pieces(file, PIECE);
         call(file, 1);
     }
-    for (int i = 0; i < MOST && rank == 1; i++)
+    for (int i = 0; i < MOST && rank == target; i++)
         MPI_Irecv(large, LARGE, MPI_BYTE, size - 1, 7, MPI_COMM_WORLD, &request[i]);
     MPI_Barrier(MPI_COMM_WORLD);
     if (outside)
         disturb(window);
     else
         call(file, strcmp(argv[2], "write") == 0);
-    if (rank == 1)
+    if (rank == target)
         MPI_Waitall(MOST, request, statuses);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&window);

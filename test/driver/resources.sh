@@ -71,11 +71,11 @@ romio_tam_aggrs_per_node 1" crowded "$file" "$2" "$3"
 }
 
 # What others want of a rank that waits in a call takes at most twice what it does where it waits in stock.
-neighbour() { # RANKS write|read
+neighbour() { # RANKS write|read member|leader
     local side what a b try
     for try in 1 2 3; do
         for side in ours stock; do
-            launch $side "$1" "$([ $side = stock ] || echo "$enabled_here")" neighbour "$file" "$2" >"$scratch/$side.n" || return 1
+            launch $side "$1" "$([ $side = stock ] || echo "$enabled_here")" neighbour "$file" "$2" "$3" >"$scratch/$side.n" || return 1
         done
         echo "try $try, ours and stock, microseconds:"
         paste "$scratch/ours.n" "$scratch/stock.n"
@@ -118,8 +118,9 @@ romio_tam_stats '"$scratch/no_memory.stats" "$anything" 4 $kind
     test_case crowded.core_each crowding 2 0,1 looks
     test_case crowded.one_core crowding 2 0 sleeps
     test_case crowded.more_ranks crowding 3 0-1 sleeps
-    test_case neighbour.4.write neighbour 4 write
-    test_case neighbour.12.read neighbour 12 read
+    test_case neighbour.4.write.member neighbour 4 write member
+    test_case neighbour.4.read.leader neighbour 4 read leader
+    test_case neighbour.12.read.member neighbour 12 read member
     TIMEOUT=60
     test_case pool.idle pool '' idle
     test_case pool.finalize pool '' finalize
