@@ -1,0 +1,22 @@
+/* One-sided communication between the threads of a process: each of them is a rank. For tests. */
+#ifndef CIO_PORT_ONESIDED_LOOP_H
+#define CIO_PORT_ONESIDED_LOOP_H
+
+#include "port/onesided.h"
+
+struct cio_onesided_loop;
+
+/*
+ * `size` ranks, of which `node_of[r]` says on which node rank r is (0, 1, ... without gaps), with a
+ * region of `bytes` each. -ENOMEM.
+ */
+int cio_onesided_loop_create(int size, const int *node_of, int64_t bytes,
+                             struct cio_onesided_loop **out);
+
+/* The port of a rank; one for each, used by its thread (and those that the rank makes). -ENOMEM. */
+int cio_onesided_loop_port(struct cio_onesided_loop *loop, int rank, struct cio_onesided **out);
+
+/* Once all ports are destroyed. */
+void cio_onesided_loop_destroy(struct cio_onesided_loop *loop);
+
+#endif
