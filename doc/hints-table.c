@@ -168,7 +168,7 @@ static void print_values(const struct cio_hint *h)
     for (int i = 0; h->words[i] != NULL; i++, sep = ", ")
         printf("%s`%s`", sep, h->words[i]);
     if (h->kind == CIO_HINT_NUMBER)
-        printf("%s%" PRId64 " to %" PRId64, sep, h->min, h->max);
+        printf("%s%s%" PRId64 " to %" PRId64, sep, h->power ? "a power of two, " : "", h->min, h->max);
     else if (h->kind == CIO_HINT_TEXT)
         printf("%s`%sPATH`", sep, h->prefix);
 }

@@ -73,14 +73,17 @@ static const struct cio_hint table[] = {
       .words = {"disable", "enable"}, .initial = "disable",
       .help = "a Lustre group lock is held during a blocking collective write that is served here" },
     { .name = "romio_tcio", .kind = CIO_HINT_CHOICE, .field = FIELD(tcio),
-      .words = {"disable", "enable"}, .initial = "disable", .inert = "disable",
+      .words = {"disable", "enable"}, .initial = "disable",
       .help = "independent calls are turned into collective I/O" },
     { .name = "tcio_segment_size", .kind = CIO_HINT_NUMBER, .field = FIELD(tcio_segment_size),
-      .words = {"stripe"}, .initial = "stripe", .inert = "stripe", .min = 4096, .max = GIB,
+      .words = {"stripe"}, .initial = "stripe", .min = 4096, .max = GIB, .power = 1,
       .help = "bytes of one second-level segment" },
     { .name = "tcio_segments", .kind = CIO_HINT_NUMBER, .field = FIELD(tcio_segments),
-      .words = {"auto"}, .initial = "auto", .inert = "auto", .min = 1, .max = 1 << 20,
+      .words = {"auto"}, .initial = "auto", .min = 1, .max = 1 << 20,
       .help = "second-level segments on each rank" },
+    { .name = "tcio_visibility", .kind = CIO_HINT_CHOICE, .field = FIELD(tcio_visibility),
+      .words = {"auto", "sync", "immediate"}, .initial = "auto",
+      .help = "when other processes see a write: after a sync or close, or as soon as it returns" },
 };
 /* clang-format on */
 
@@ -145,8 +148,8 @@ static void print_allowed(const struct cio_hint *hint, char *out, size_t size)
     for (int i = 0; hint->words[i] != NULL; i++, sep = ", ")
         n += snprintf(out + n, size - (size_t)n, "%s%s", sep, hint->words[i]);
     if (hint->kind == CIO_HINT_NUMBER)
-        snprintf(out + n, size - (size_t)n, "%s%" PRId64 " to %" PRId64, sep, hint->min,
-                 hint->max);
+        snprintf(out + n, size - (size_t)n, "%s%s%" PRId64 " to %" PRId64, sep,
+                 hint->power ? "a power of two, " : "", hint->min, hint->max);
     else if (hint->kind == CIO_HINT_TEXT)
         snprintf(out + n, size - (size_t)n, "%s%sPATH", sep, hint->prefix);
 }
@@ -172,7 +175,7 @@ static int parse_scalar(const struct cio_hint *hint, const char *value, int64_t 
     }
     if (hint->kind == CIO_HINT_CHOICE || parse_number(value, &v) != 0)
         return -EINVAL;
-    if (v < hint->min || v > hint->max)
+    if (v < hint->min || v > hint->max || (hint->power && (v & (v - 1)) != 0))
         return -EINVAL;
     *out = v;
     return 0;

@@ -40,6 +40,7 @@ const char *cio_schedule_name(enum cio_schedule schedule);
 
 enum cio_placement { CIO_PLACEMENT_SPREAD, CIO_PLACEMENT_ROMIO, CIO_PLACEMENT_COST };
 enum cio_persistency { CIO_PERSISTENCY_NONE, CIO_PERSISTENCY_JOB };
+enum cio_visibility { CIO_VISIBILITY_AUTO, CIO_VISIBILITY_SYNC, CIO_VISIBILITY_IMMEDIATE };
 
 /* Effective values. A number of 0 stands for the word in the hint's table row (auto, stripe). */
 struct cio_hints {
@@ -61,6 +62,7 @@ struct cio_hints {
     int64_t tcio;
     int64_t tcio_segment_size;
     int64_t tcio_segments;
+    int64_t tcio_visibility;
     char stats[CIO_HINT_VALUE_MAX];
     char topology[CIO_HINT_VALUE_MAX];
     char tier[CIO_HINT_VALUE_MAX];
@@ -80,6 +82,7 @@ struct cio_hint {
     const char *initial;  /* default; NULL means unset */
     const char *inert;    /* what it reports while it has no effect; NULL once it has one */
     int64_t min, max;     /* CIO_HINT_NUMBER */
+    int power;            /* of two, and nothing else */
     const char *prefix;   /* CIO_HINT_TEXT */
     const char *help;
 };

@@ -6,9 +6,11 @@
 changed='romio_tam=enable romio_tam_aggrs_per_node=3 romio_tam_transport=p2p romio_tam_memory_limit=2M
 cb_domain=cyclic cb_pipeline=automatic cb_pipeline_unit=8192 cb_pipeline_depth=2 cb_pipeline_io=blocking
 cb_schedule=mdf cb_early_return=enable cb_placement=romio cb_topology=flat cb_tier=dram cb_persistency=job
-romio_lustre_overstriping=2 romio_lustre_group_lock=enable romio_tcio=enable tcio_segment_size=8192 tcio_segments=4'
+romio_lustre_overstriping=2 romio_lustre_group_lock=enable romio_tcio=enable tcio_segment_size=8192 tcio_segments=4
+tcio_visibility=sync'
 changed_reported='romio_tam=enable romio_tam_aggrs_per_node=3 romio_tam_transport=p2p romio_tam_memory_limit=2097152
-cb_domain=cyclic cb_schedule=mdf cb_early_return=enable cb_placement=romio romio_lustre_overstriping=2 romio_lustre_group_lock=enable'
+cb_domain=cyclic cb_schedule=mdf cb_early_return=enable cb_placement=romio romio_lustre_overstriping=2 romio_lustre_group_lock=enable
+romio_tcio=enable tcio_segment_size=8192 tcio_segments=4 tcio_visibility=sync'
 
 # What ours reports and stock does not.
 our_hints() {

@@ -101,6 +101,22 @@ static void check_suffixes(const struct cio_hint *table, size_t rows)
     }
 }
 
+static void check_powers(const struct cio_hint *table, size_t rows)
+{
+    int seen = 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        if (strcmp(table[i].name, "tcio_segment_size") != 0)
+            continue;
+        takes(&table[i], "64K", "65536");
+        refuses(&table[i], "2048");
+        refuses(&table[i], "6144");
+        refuses(&table[i], "1025K");
+        seen = 1;
+    }
+    CHECK(seen);
+}
+
 /* Before anything is set, a hint has its default, or says that it has no effect yet. */
 static void check_default(const struct cio_hint *row)
 {
@@ -137,7 +153,9 @@ int main(void)
         check_inert(&table[i]);
         check_default(&table[i]);
     }
+    CHECK(rows <= 32); /* ad_tam keeps a bit for each */
     check_suffixes(table, rows);
+    check_powers(table, rows);
     check_digest();
     return check_done("hints");
 }
