@@ -14,6 +14,7 @@
 #ifndef CIO_PORT_ONESIDED_H
 #define CIO_PORT_ONESIDED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct cio_onesided {

@@ -29,6 +29,9 @@
 struct cio_space;
 struct cio_tcio;
 
+#define CIO_TCIO_FILES 128 /* that a space knows at a time */
+#define CIO_TCIO_PATH 1000 /* bytes of a path, the final zero included */
+
 struct cio_space_settings {
     int64_t segment_size; /* a power of two, 4096 or more */
     int64_t segments;     /* of memory for level 2 in each process, all included */
@@ -67,8 +70,9 @@ enum cio_tcio_flags {
 
 /*
  * A file of the space, from this process on. `path` says which file it is, the same in all
- * processes; `store` stays the caller's, and lives until the file is closed and (if somebody wrote)
- * the space was flushed or the file drained. Local. -ENOMEM, -ENAMETOOLONG.
+ * processes; `store` stays the caller's, and lives until the file is closed, or, without
+ * settings.open, until the space is destroyed. One handle for each path. Local. -ENOMEM,
+ * -ENAMETOOLONG, -ENFILE (a node has CIO_TCIO_FILES already).
  */
 int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *store,
                   unsigned flags, struct cio_tcio **out);
@@ -93,6 +97,12 @@ int cio_tcio_fetch(struct cio_tcio *f);
 int cio_tcio_push(struct cio_tcio *f);
 
 /*
+ * Reads from now on see what others had pushed, and closed or drained, before: what opening the
+ * file again would do. Of use where settings.open is given.
+ */
+int cio_tcio_refresh(struct cio_tcio *f);
+
+/*
  * What was written here, and what others have pushed before, is in the file. Not collective. If
  * `forget`, nobody has the file open any more, and level 2 keeps nothing of it.
  */
@@ -107,7 +117,7 @@ int cio_tcio_discard(struct cio_tcio *f);
 /* Pushes, fetches, and frees. The handle is gone also after an error. */
 int cio_tcio_close(struct cio_tcio *f);
 
-/* What a process has done with a file, or as a part of the space (the last five). */
+/* What a process has done with a file, or for its space (from local_transfers on). */
 struct cio_tcio_stats {
     int64_t writes, reads;               /* calls */
     int64_t bytes_written, bytes_read;   /* by them */
@@ -124,6 +134,12 @@ struct cio_tcio_stats {
 };
 void cio_tcio_stats(const struct cio_tcio *f, struct cio_tcio_stats *out);
 void cio_space_stats(const struct cio_space *space, struct cio_tcio_stats *out);
+
+/*
+ * A number that belongs to the path, the same for all processes, 0 at first: adds to it, and tells
+ * what it is then. Different paths may share one, rarely. Not collective.
+ */
+int cio_tcio_count(struct cio_tcio *f, int by, int64_t *now);
 
 /* Memory that this process has for the file and its part of the space, in bytes. */
 int64_t cio_tcio_memory(const struct cio_tcio *f);

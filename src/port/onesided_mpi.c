@@ -1,0 +1,336 @@
+/*
+ * A window over the first part of each rank's region, locked by all for the life of the port, and
+ * one segment of shared memory for the regions of a node:
+ *
+ *   | region of local rank 0 | region of local rank 1 | ...      each a multiple of a page
+ *   | exposed |              | exposed |
+ *
+ * Words are written by MPI_Accumulate, which unlike MPI_Put is atomic for each of them. The port
+ * keeps the last WORDS of them, since their buffers must live until they have been sent.
+ */
+#include "port/onesided_mpi.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "port/log.h"
+
+#define PAGE ((int64_t)4096)
+#define WORDS 64
+
+struct port {
+    struct cio_onesided os;
+    MPI_Comm comm;
+    MPI_Win win;
+    int locked;
+    const struct cio_node_memory *memory;
+    struct cio_nodemem segment;
+    int64_t bytes, exposed; /* of a region */
+    int *node_of, *place;   /* of each rank: its node, and which of the node's ranks it is */
+    uint64_t word[WORDS];
+    unsigned words;
+};
+
+static struct port *port_of(struct cio_onesided *os)
+{
+    return (struct port *)os;
+}
+
+static int error_of(int mpi_error)
+{
+    return mpi_error == MPI_SUCCESS ? 0 : -EIO;
+}
+
+/* Talking. */
+
+static int mpi_put(struct cio_onesided *os, const void *from, int64_t len, int target, int64_t at)
+{
+    if (len > INT_MAX)
+        return -EINVAL;
+    return error_of(MPI_Put(from, (int)len, MPI_BYTE, target, (MPI_Aint)at, (int)len, MPI_BYTE,
+                            port_of(os)->win));
+}
+
+static int mpi_store(struct cio_onesided *os, uint64_t word, int target, int64_t at)
+{
+    struct port *p = port_of(os);
+    uint64_t *kept = &p->word[p->words++ % WORDS];
+    int rc = 0;
+
+    if (p->words % WORDS == 0)
+        rc = error_of(MPI_Win_flush_local_all(p->win));
+    *kept = word;
+    if (rc == 0)
+        rc = error_of(MPI_Accumulate(kept, 1, MPI_UINT64_T, target, (MPI_Aint)at, 1, MPI_UINT64_T,
+                                     MPI_REPLACE, p->win));
+    return rc;
+}
+
+static int mpi_get(struct cio_onesided *os, void *to, int64_t len, int target, int64_t at)
+{
+    if (len > INT_MAX)
+        return -EINVAL;
+    return error_of(MPI_Get(to, (int)len, MPI_BYTE, target, (MPI_Aint)at, (int)len, MPI_BYTE,
+                            port_of(os)->win));
+}
+
+static int mpi_add(struct cio_onesided *os, uint64_t by, int target, int64_t at, uint64_t *old)
+{
+    struct port *p = port_of(os);
+    uint64_t *kept = &p->word[p->words++ % WORDS];
+    int rc = 0;
+
+    if (p->words % WORDS == 0)
+        rc = error_of(MPI_Win_flush_local_all(p->win));
+    *kept = by;
+    if (rc == 0)
+        rc = error_of(MPI_Fetch_and_op(kept, old, MPI_UINT64_T, target, (MPI_Aint)at, MPI_SUM,
+                                       p->win));
+    return rc;
+}
+
+static int mpi_flush(struct cio_onesided *os, int target)
+{
+    return error_of(MPI_Win_flush(target, port_of(os)->win));
+}
+
+static int mpi_agree(struct cio_onesided *os, int64_t *word, int n)
+{
+    return error_of(
+        MPI_Allreduce(MPI_IN_PLACE, word, n, MPI_INT64_T, MPI_MAX, port_of(os)->comm));
+}
+
+static void mpi_progress(struct cio_onesided *os)
+{
+    int flag;
+
+    (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, port_of(os)->comm, &flag, MPI_STATUS_IGNORE);
+}
+
+static int mpi_back(struct cio_onesided *os, int rank, int64_t from, int64_t to)
+{
+    struct port *p = port_of(os);
+    int64_t start = p->place[rank] * p->bytes;
+
+    return p->memory->ops->back(p->memory->self, &p->segment, start + from, start + to);
+}
+
+static void *mpi_local(struct cio_onesided *os, int rank)
+{
+    struct port *p = port_of(os);
+
+    if (p->node_of[rank] != p->node_of[os->rank])
+        return NULL;
+    return (char *)p->segment.base + p->place[rank] * p->bytes;
+}
+
+/* Making and unmaking. */
+
+static void leave_segment(struct port *p)
+{
+    if (p->segment.base != NULL)
+        p->memory->ops->leave(p->memory->self, &p->segment);
+    p->segment.base = NULL;
+}
+
+static void mpi_destroy(struct cio_onesided *os)
+{
+    struct port *p = port_of(os);
+
+    if (p->locked)
+        (void)MPI_Win_unlock_all(p->win);
+    if (p->win != MPI_WIN_NULL)
+        (void)MPI_Win_free(&p->win);
+    leave_segment(p);
+    if (p->comm != MPI_COMM_NULL)
+        (void)MPI_Comm_free(&p->comm);
+    free(p->node_of);
+    free(p->place);
+    free(p);
+}
+
+static const struct cio_onesided_ops mpi_ops = {
+    .put = mpi_put,
+    .store = mpi_store,
+    .get = mpi_get,
+    .add = mpi_add,
+    .flush = mpi_flush,
+    .agree = mpi_agree,
+    .progress = mpi_progress,
+    .back = mpi_back,
+    .local = mpi_local,
+    .destroy = mpi_destroy,
+};
+
+/* Whether all ranks have 0; else the worst of their errors, on all of them. */
+static int worst(struct port *p, int rc)
+{
+    int64_t word = -rc;
+    int failed = mpi_agree(&p->os, &word, 1);
+
+    return failed != 0 ? failed : -(int)word;
+}
+
+/* Ranks with equal names are a node; nodes are numbered by their first ranks. */
+static void number_nodes(struct port *p, const char *names)
+{
+    int nodes = 0;
+
+    for (int r = 0; r < p->os.size; r++) {
+        const char *name = names + (size_t)r * MPI_MAX_PROCESSOR_NAME;
+        int first = 0, members = 0;
+
+        while (strcmp(names + (size_t)first * MPI_MAX_PROCESSOR_NAME, name) != 0)
+            first++;
+        for (int i = first; i < r; i++)
+            members += p->node_of[i] == p->node_of[first];
+        p->node_of[r] = first == r ? nodes++ : p->node_of[first];
+        p->place[r] = members;
+    }
+    p->os.nodes = nodes;
+}
+
+static int find_nodes(struct port *p)
+{
+    char *names = calloc((size_t)p->os.size, MPI_MAX_PROCESSOR_NAME);
+    char mine[MPI_MAX_PROCESSOR_NAME] = "";
+    int len, rc = worst(p, names == NULL || p->node_of == NULL || p->place == NULL ? -ENOMEM : 0);
+
+    if (rc == 0)
+        rc = error_of(MPI_Get_processor_name(mine, &len));
+    if (rc == 0)
+        rc = error_of(MPI_Allgather(mine, sizeof mine, MPI_CHAR, names, sizeof mine, MPI_CHAR,
+                                    p->comm));
+    if (rc == 0)
+        number_nodes(p, names);
+    free(names);
+    return rc;
+}
+
+static void all_alone(struct port *p)
+{
+    for (int r = 0; r < p->os.size; r++) {
+        p->node_of[r] = r;
+        p->place[r] = 0;
+    }
+    p->os.nodes = p->os.size;
+    p->memory = &cio_nodemem_own;
+}
+
+static int ranks_here(const struct port *p)
+{
+    int n = 0;
+
+    for (int r = 0; r < p->os.size; r++)
+        n += p->node_of[r] == p->node_of[p->os.rank];
+    return n;
+}
+
+static int join_segment(struct port *p, uint64_t random)
+{
+    const struct cio_nodemem_ops *ops = p->memory->ops;
+    char name[CIO_NODEMEM_NAME_MAX];
+    int64_t start = p->place[p->os.rank] * p->bytes;
+    int rc, all;
+
+    snprintf(name, sizeof name, "/tamio-%016llx-%d", (unsigned long long)random,
+             p->node_of[p->os.rank]);
+    rc = ops->join(p->memory->self, name, ranks_here(p) * p->bytes, &p->segment);
+    if (rc != 0)
+        p->segment.base = NULL;
+    else
+        rc = ops->back(p->memory->self, &p->segment, start, start + p->exposed);
+    all = worst(p, rc);
+    if (p->segment.base != NULL)
+        ops->forget(p->memory->self, &p->segment);
+    if (all != 0)
+        leave_segment(p);
+    return all;
+}
+
+static int join_node(struct port *p)
+{
+    uint64_t random = 0;
+    int rc;
+
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint64_t)(uintptr_t)p;
+    rc = error_of(MPI_Bcast(&random, 1, MPI_UINT64_T, 0, p->comm));
+    if (rc != 0)
+        return rc;
+    rc = join_segment(p, random);
+    if (rc == 0 || rc == -EIO)
+        return rc;
+    if (p->os.rank == 0)
+        cio_log(CIO_LOG_NOTICE,
+                "TCIO: ranks of a node cannot share memory (%s): each keeps its segments by itself",
+                strerror(-rc));
+    all_alone(p);
+    return join_segment(p, random);
+}
+
+static int make_window(struct port *p)
+{
+    int rc = error_of(MPI_Win_create(mpi_local(&p->os, p->os.rank), (MPI_Aint)p->exposed, 1,
+                                     MPI_INFO_NULL, p->comm, &p->win));
+
+    if (rc == 0)
+        rc = error_of(MPI_Win_set_errhandler(p->win, MPI_ERRORS_RETURN));
+    if (rc == 0)
+        rc = error_of(MPI_Win_lock_all(MPI_MODE_NOCHECK, p->win));
+    if (rc == 0)
+        p->locked = 1;
+    return rc;
+}
+
+static int set_up(struct port *p)
+{
+    int rc = error_of(MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN));
+
+    if (rc == 0)
+        rc = find_nodes(p);
+    if (rc == 0)
+        rc = join_node(p);
+    if (rc == 0)
+        rc = worst(p, make_window(p));
+    return rc;
+}
+
+int cio_onesided_mpi_create(MPI_Comm comm, int64_t bytes, int64_t exposed,
+                            const struct cio_node_memory *memory, struct cio_onesided **out)
+{
+    struct port *p = calloc(1, sizeof *p);
+    int64_t word = p == NULL;
+    int rc;
+
+    rc = error_of(MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT64_T, MPI_MAX, comm));
+    if (rc != 0 || word != 0) {
+        free(p);
+        return rc != 0 ? rc : -ENOMEM;
+    }
+    p->comm = MPI_COMM_NULL;
+    p->win = MPI_WIN_NULL;
+    p->memory = memory;
+    p->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    p->exposed = exposed;
+    p->os.ops = &mpi_ops;
+    rc = error_of(MPI_Comm_dup(comm, &p->comm));
+    if (rc == 0) {
+        MPI_Comm_rank(p->comm, &p->os.rank);
+        MPI_Comm_size(p->comm, &p->os.size);
+        p->node_of = malloc((size_t)p->os.size * sizeof *p->node_of);
+        p->place = malloc((size_t)p->os.size * sizeof *p->place);
+        p->os.node_of = p->node_of;
+        rc = set_up(p);
+    }
+    if (rc != 0) {
+        mpi_destroy(&p->os);
+        return rc;
+    }
+    *out = &p->os;
+    return 0;
+}

@@ -1,0 +1,290 @@
+/*
+ * What the files of this folder share: the memory of a rank, and what a process keeps of a space.
+ *
+ * The region of a rank (level 2), of which others reach what is exposed:
+ *
+ *   exposed  | counters | inbox, a ring | answer |
+ *            | home: locks, slots | tails | bits of each slot | segment of each slot |
+ *            | node: locks, files |     only used in the region of a node's first rank
+ *
+ * Processes of a node share all of their regions. Locks are taken in this order, and none is held
+ * while MPI is called: serve (who empties inboxes; one at a time on a node), table (which segments
+ * a rank's slots hold), slot (the bytes of one), files, and the process's own.
+ */
+#ifndef CIO_TCIO_STATE_H
+#define CIO_TCIO_STATE_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "port/onesided.h"
+#include "port/store.h"
+#include "tcio/log.h"
+#include "tcio/place.h"
+#include "tcio/space.h"
+
+#define CIO_TCIO_COUNTERS 64
+
+/* The beginning of each region. Who writes a word: others by add, others by store, or the node. */
+struct cio_region {
+    uint64_t tail;                       /* add: bytes of the ring that were reserved, ever */
+    uint64_t consumed;                   /* store: the last answer that was taken */
+    uint64_t used;                       /* store: the epoch in which level 2 was used last */
+    uint64_t counter[CIO_TCIO_COUNTERS]; /* add: cio_tcio_count() */
+    uint64_t head;                       /* node: bytes of the ring that are free again, ever */
+    uint64_t answer;                     /* node: the record that the answer belongs to */
+};
+
+/* An answer: the bytes asked for follow. */
+struct cio_answer {
+    int64_t error, bytes;
+    int64_t cut; /* some of the bytes lie behind the end of the file */
+};
+
+/* A file, as a node knows it. */
+struct cio_tcio_entry {
+    uint32_t taken, generation;
+    int32_t error;    /* of a write that was accepted before */
+    int64_t deposits; /* processes of this node that marked the file as being in level 2 */
+    uint64_t hash;
+    char path[CIO_TCIO_PATH];
+};
+
+struct cio_slot {
+    pthread_mutex_t lock;
+    int entry;       /* the file, -1: none */
+    int backed;      /* by memory; -1: there is none */
+    int pins;        /* who has it in use */
+    int dirty;       /* some bits are set: bytes that are to be written */
+    int loaded;      /* all other bytes are the file's, which ended at `end` then */
+    int64_t number;  /* of the segment in the file */
+    int64_t filled;  /* bits that are set, at most */
+    int64_t end;
+    uint64_t looked; /* when it was last used */
+};
+
+struct cio_home {
+    pthread_mutex_t table;
+    uint64_t clock;
+    uint64_t scanned; /* bytes of the ring that were looked at, ever; under serve */
+    struct cio_slot slot[];
+};
+
+struct cio_node {
+    pthread_mutex_t serve, files;
+    int32_t lost; /* the error of data that no file could be found for */
+    struct cio_tcio_entry entry[CIO_TCIO_FILES];
+};
+
+/* A process's store for an entry. */
+struct cio_tcio_store {
+    struct cio_store *store;
+    uint32_t generation;
+    int owned; /* made by settings.open */
+    int busy;  /* in use by so many threads */
+    unsigned flags;
+};
+
+struct cio_sizes {
+    int64_t ring, answer, record;        /* bytes; the largest record */
+    int64_t slots;                       /* of each rank */
+    int64_t home, tails, bits, data, node; /* where these begin in a region */
+    int64_t exposed, region;             /* how long both are */
+    int64_t level1, staging;             /* of each process */
+};
+
+struct cio_space {
+    struct cio_onesided *os;
+    struct cio_space_settings settings;
+    struct cio_sizes sizes;
+    int node, here, first; /* this node: how many ranks, and the first */
+    int *ranks_here;
+    int *first_of; /* each node's first rank */
+    int *proxy;    /* for each node, the rank whose inbox this process writes to */
+    uint64_t *head; /* of that rank's ring, as last seen */
+    uint64_t epoch;     /* flushes, from 1 */
+    uint64_t announced; /* the epoch in which this process last said that level 2 is in use */
+    int touched;    /* level 2 has something of this process, since the last flush */
+    char *staging;  /* a record, or an answer */
+    char *scratch;  /* a record of an inbox that is being served */
+    pthread_mutex_t lock; /* stores */
+    struct cio_tcio_store store[CIO_TCIO_FILES];
+    struct cio_tcio *files;
+    struct cio_tcio_stats stats;
+    pthread_t thread;
+    int threaded, stop;
+};
+
+/* A lazy read. */
+struct cio_wish {
+    int64_t off, len;
+    char *buf;
+};
+
+struct cio_tcio {
+    struct cio_space *space;
+    struct cio_tcio *next;
+    struct cio_store *store;
+    char *path;
+    int entry;
+    struct cio_wlog log;
+    struct cio_wish *wish;
+    int64_t wishes, wishes_allocated, wished; /* their number and bytes */
+    int64_t wish_lo, wish_hi;
+    int64_t sent_lo, sent_hi;     /* what went to level 2 since the last flush or drain */
+    int64_t direct_lo, direct_hi; /* what went around it */
+    int64_t read_at, wrote_at;    /* where the last read and write ended */
+    int look;                     /* level 2 may have what others wrote and closed */
+    int marked;                   /* this process has said that level 2 has something of it */
+    char *window;                 /* of the file, for reads that follow each other */
+    int64_t window_off, window_len;
+    uint64_t window_epoch;
+    struct cio_tcio_stats stats;
+};
+
+static inline struct cio_region *cio_region_of(const struct cio_space *s, int rank)
+{
+    return cio_onesided_local(s->os, rank);
+}
+
+static inline struct cio_home *cio_home_of(const struct cio_space *s, int rank)
+{
+    return (void *)((char *)cio_onesided_local(s->os, rank) + s->sizes.home);
+}
+
+static inline struct cio_node *cio_node_of(const struct cio_space *s)
+{
+    return (void *)((char *)cio_onesided_local(s->os, s->first) + s->sizes.node);
+}
+
+static inline int cio_is_here(const struct cio_space *s, int rank)
+{
+    return s->os->node_of[rank] == s->node;
+}
+
+/* Counters are added to by the service thread, too. */
+static inline void cio_tally(int64_t *counter, int64_t by)
+{
+    __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+}
+
+/* files.c: the files that a node knows, and this process's stores for them */
+
+uint64_t cio_path_hash(const char *path);
+/* The entry of a path, made if `make`. -ENOENT, -ENFILE, -ENAMETOOLONG. */
+int cio_entry_find(struct cio_space *s, const char *path, int make, int *out);
+/* No slot has anything of it, and nobody has it open. */
+void cio_entry_forget(struct cio_space *s, int entry);
+/* Keeps the first error of a file, and says so, with the range that could not be written. */
+void cio_entry_fail(struct cio_space *s, int entry, int error, int64_t lo, int64_t hi);
+/* The error that was kept, once. */
+int cio_entry_error(struct cio_space *s, int entry);
+/* This process's store for an entry, until it is put back. */
+int cio_entry_store(struct cio_space *s, int entry, struct cio_store **out, unsigned *flags);
+void cio_entry_store_put(struct cio_space *s, int entry);
+int cio_entry_register(struct cio_space *s, int entry, struct cio_store *store, unsigned flags);
+void cio_entry_unregister(struct cio_space *s, int entry);
+void cio_stores_destroy(struct cio_space *s);
+
+/* slots.c: the segments that a rank of this node holds */
+
+struct cio_held {
+    struct cio_slot *slot;
+    struct cio_home *home;
+    uint64_t *bits;
+    char *data;
+    int64_t base; /* offset of its first byte in the file */
+};
+
+/* Of this rank: backed and ready for others. -ENOSPC. */
+int cio_slots_init(struct cio_space *s);
+/*
+ * The slot of a segment, pinned and locked until released. Without `make`, -ENOENT if no slot has
+ * it. Another segment may have to be written out to make room: its error.
+ */
+int cio_slot_take(struct cio_space *s, int entry, int64_t number, int make, struct cio_held *out);
+void cio_slot_release(struct cio_held *h);
+/* Bytes of the segment become `from`'s, and are dirty. */
+void cio_slot_fill(struct cio_space *s, struct cio_held *h, int64_t off, const char *from,
+                   int64_t len);
+/* All bytes are known afterwards. */
+int cio_slot_load(struct cio_space *s, struct cio_held *h);
+/* Whether slot has all these bytes; and copies out of it what it has that is newer than the file */
+int cio_slot_has(const struct cio_held *h, int64_t off, int64_t len);
+void cio_slot_overlay(const struct cio_held *h, int64_t off, int64_t len, char *to);
+/*
+ * Writes out, in the order of the file, and empties the slots of these ranks of the node. Only of
+ * one file, or with -1 of all. With `drop` nothing is written. The first error; each is kept with
+ * its file.
+ */
+int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, int drop);
+
+/* walk.c: through pieces of segments of this node, holding the slot of one segment at a time */
+
+struct cio_walk {
+    struct cio_space *space;
+    int entry;
+    int dense; /* reads want so much of each segment that all of it is read from the file */
+    int holds;
+    struct cio_held held;
+};
+
+/* Pieces in [lo, hi), of so many bytes in all. */
+void cio_walk_begin(struct cio_space *s, int entry, int64_t lo, int64_t hi, int64_t bytes,
+                    struct cio_walk *w);
+int cio_walk_fill(struct cio_walk *w, int64_t off, const char *from, int64_t len);
+/* *cut is set if bytes at the end of the piece lie behind the end of the file. */
+int cio_walk_read(struct cio_walk *w, int64_t off, char *to, int64_t len, int64_t *cut);
+void cio_walk_end(struct cio_walk *w);
+
+/* inbox.c: records for other nodes, and those of others for this one */
+
+enum cio_record_kind {
+    CIO_RECORD_WRITE = 1, /* code and data */
+    CIO_RECORD_READ,      /* code; the answer is data */
+    CIO_RECORD_DRAIN,     /* write out */
+    CIO_RECORD_FORGET,    /* the same, and nobody has it open */
+    CIO_RECORD_DISCARD,   /* drop */
+};
+
+struct cio_record {
+    uint64_t mark;   /* its place in the ring + 1, once it is all there */
+    uint64_t length; /* all of it, a multiple of 8 */
+    uint32_t kind, state;
+    int64_t path, code, data; /* bytes of each part, in this order behind the head */
+    int64_t span;             /* of what a question asks for */
+    int64_t base;             /* what the code's offsets are relative to */
+};
+
+/* The record is laid in space->staging, which it fills up to sizes.record. */
+char *cio_record_begin(struct cio_space *s, enum cio_record_kind kind, const char *path);
+/* Sends it to a node, and waits for room in the inbox there; complete at the next flush. */
+int cio_record_send(struct cio_space *s, int node, uint64_t *id);
+/* Sends it and waits for the answer, of which up to `most` bytes come to `to` (in staging or not).
+ */
+int cio_record_ask(struct cio_space *s, int node, struct cio_answer *answer, char *to,
+                   int64_t most);
+/* Everything sent to a node is complete. */
+int cio_records_flush(struct cio_space *s, int node);
+/* Carries out what lies in this node's inboxes, as far as nobody else is at it. How many. */
+int cio_inbox_serve(struct cio_space *s);
+/* What was reserved in this node's inboxes when this was called has been carried out. */
+void cio_inbox_settle(struct cio_space *s);
+/* Nothing is left in them. */
+int cio_inbox_empty(const struct cio_space *s);
+/*
+ * A DRAIN, FORGET or DISCARD for the segments of this node. FORGET tells the marks of the file.
+ */
+int cio_node_drain(struct cio_space *s, enum cio_record_kind kind, const char *path,
+                   int64_t *deposits);
+
+/* Waiting for others: lets MPI and this node's inboxes go on, and sleeps longer and longer. */
+struct cio_patience {
+    int turns;
+    double since;
+};
+void cio_patience_start(struct cio_patience *p);
+void cio_patience_nap(struct cio_space *s, struct cio_patience *p);
+void cio_patience_end(struct cio_space *s, struct cio_patience *p);
+
+#endif
