@@ -101,6 +101,7 @@ tamio_port_sources =                  \
     %D%/port/log.h                    \
     %D%/port/nodemem.c                \
     %D%/port/nodemem.h                \
+    %D%/port/onesided.h               \
     %D%/port/ranges.c                 \
     %D%/port/ranges.h                 \
     %D%/port/store.c                  \
@@ -110,11 +111,31 @@ tamio_port_sources =                  \
     %D%/port/store_thread.c           \
     %D%/port/store_uring.c
 
+tamio_tcio_sources =                  \
+    %D%/tcio/deal.c                   \
+    %D%/tcio/deal.h                   \
+    %D%/tcio/file.c                   \
+    %D%/tcio/files.c                  \
+    %D%/tcio/inbox.c                  \
+    %D%/tcio/log.c                    \
+    %D%/tcio/log.h                    \
+    %D%/tcio/place.h                  \
+    %D%/tcio/read.c                   \
+    %D%/tcio/report.c                 \
+    %D%/tcio/report.h                 \
+    %D%/tcio/slots.c                  \
+    %D%/tcio/space.c                  \
+    %D%/tcio/space.h                  \
+    %D%/tcio/state.h                  \
+    %D%/tcio/walk.c
+
 ## what needs MPI
 tamio_mpi_sources =                   \
     %D%/port/comm_mpi.c               \
     %D%/port/comm_mpi.h               \
-    %D%/port/names_mpi.h
+    %D%/port/names_mpi.h              \
+    %D%/port/onesided_mpi.c           \
+    %D%/port/onesided_mpi.h
 
 ## stand-ins for tests and simulation, which never go into ROMIO
 tamio_fake_sources =                  \
@@ -123,6 +144,8 @@ tamio_fake_sources =                  \
     %D%/port/map.c                    \
     %D%/port/map.h                    \
     %D%/port/nodemem_loop.c           \
+    %D%/port/onesided_loop.c          \
+    %D%/port/onesided_loop.h          \
     %D%/port/store_faulty.c           \
     %D%/port/store_late.c             \
     %D%/port/store_memory.c           \
@@ -130,4 +153,5 @@ tamio_fake_sources =                  \
     %D%/port/throttle.c               \
     %D%/port/throttle.h
 
-tamio_engine_sources = $(tamio_plan_sources) $(tamio_exec_sources) $(tamio_port_sources)
+tamio_engine_sources = $(tamio_plan_sources) $(tamio_exec_sources) $(tamio_port_sources) \
+    $(tamio_tcio_sources)

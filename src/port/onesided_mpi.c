@@ -88,8 +88,8 @@ static int mpi_add(struct cio_onesided *os, uint64_t by, int target, int64_t at,
         rc = error_of(MPI_Win_flush_local_all(p->win));
     *kept = by;
     if (rc == 0)
-        rc = error_of(MPI_Fetch_and_op(kept, old, MPI_UINT64_T, target, (MPI_Aint)at, MPI_SUM,
-                                       p->win));
+        rc = error_of(
+            MPI_Fetch_and_op(kept, old, MPI_UINT64_T, target, (MPI_Aint)at, MPI_SUM, p->win));
     return rc;
 }
 
@@ -100,8 +100,7 @@ static int mpi_flush(struct cio_onesided *os, int target)
 
 static int mpi_agree(struct cio_onesided *os, int64_t *word, int n)
 {
-    return error_of(
-        MPI_Allreduce(MPI_IN_PLACE, word, n, MPI_INT64_T, MPI_MAX, port_of(os)->comm));
+    return error_of(MPI_Allreduce(MPI_IN_PLACE, word, n, MPI_INT64_T, MPI_MAX, port_of(os)->comm));
 }
 
 static void mpi_progress(struct cio_onesided *os)
@@ -203,8 +202,8 @@ static int find_nodes(struct port *p)
     if (rc == 0)
         rc = error_of(MPI_Get_processor_name(mine, &len));
     if (rc == 0)
-        rc = error_of(MPI_Allgather(mine, sizeof mine, MPI_CHAR, names, sizeof mine, MPI_CHAR,
-                                    p->comm));
+        rc = error_of(
+            MPI_Allgather(mine, sizeof mine, MPI_CHAR, names, sizeof mine, MPI_CHAR, p->comm));
     if (rc == 0)
         number_nodes(p, names);
     free(names);

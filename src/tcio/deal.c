@@ -124,8 +124,8 @@ static int64_t that_fit(const cio_extent *e, int64_t n, int64_t room)
 
     for (i = 0; i < n; i++) {
         bytes += e[i].len;
-        if (bytes + (int64_t)cio_code_bound_range((size_t)i + 1,
-                                                  cio_extent_end(e[i]) - e[0].off) > room)
+        if (bytes + (int64_t)cio_code_bound_range((size_t)i + 1, cio_extent_end(e[i]) - e[0].off) >
+            room)
             break;
     }
     return i;

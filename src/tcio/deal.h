@@ -1,6 +1,6 @@
 /*
- * Dealing out: the blocks of a log, or the wishes of a file, to the nodes whose segments they touch.
- * Those of this node go straight to the slots, those of each other node in records.
+ * Dealing out: the blocks of a log, or the wishes of a file, to the nodes whose segments they
+ * touch. Those of this node go straight to the slots, those of each other node in records.
  */
 #ifndef CIO_TCIO_DEAL_H
 #define CIO_TCIO_DEAL_H

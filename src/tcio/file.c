@@ -44,7 +44,7 @@ static int count(struct cio_tcio *f, int which, int64_t by, int64_t *now)
     return rc;
 }
 
-int cio_tcio_count(struct cio_tcio *f, int by, int64_t *now)
+int cio_tcio_count(struct cio_tcio *f, int64_t by, int64_t *now)
 {
     return count(f, 0, by, now);
 }
@@ -68,8 +68,8 @@ static void release(struct cio_tcio *f)
     free(f);
 }
 
-int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *store,
-                  unsigned flags, struct cio_tcio **out)
+static int make(struct cio_space *space, const char *path, struct cio_store *store,
+                struct cio_tcio **out)
 {
     struct cio_tcio *f = calloc(1, sizeof *f);
     int rc;
@@ -83,14 +83,36 @@ int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *s
     f->read_at = f->wrote_at = -1;
     rc = f->path == NULL ? -ENOMEM : cio_wlog_create(space->sizes.level1, &f->log);
     if (rc == 0)
-        rc = cio_entry_find(space, path, 1, &f->entry);
+        rc = cio_entry_open(space, path, &f->entry);
     if (rc == 0)
-        rc = cio_entry_register(space, f->entry, store, flags);
-    if (rc == 0)
-        rc = cio_tcio_refresh(f);
-    if (rc != 0) {
+        *out = f;
+    else
         release(f);
-        return rc;
+    return rc;
+}
+
+static void unmake(struct cio_tcio *f)
+{
+    cio_entry_unregister(f->space, f->entry);
+    cio_entry_close(f->space, f->entry);
+    release(f);
+}
+
+int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *store,
+                  unsigned flags, struct cio_tcio **out)
+{
+    struct cio_tcio *f = NULL;
+    int rc = make(space, path, store, &f), all;
+
+    if (rc == 0) {
+        cio_entry_register(space, f->entry, store, flags);
+        rc = cio_tcio_refresh(f);
+    }
+    all = space->settings.open == NULL ? cio_space_agree(space, rc) : rc;
+    if (all != 0) {
+        if (f != NULL)
+            unmake(f);
+        return all;
     }
     f->next = space->files;
     space->files = f;
@@ -111,6 +133,7 @@ int cio_tcio_close(struct cio_tcio *f)
     *link = f->next;
     if (s->settings.open != NULL)
         cio_entry_unregister(s, f->entry);
+    cio_entry_close(s, f->entry);
     release(f);
     return rc != 0 ? rc : late;
 }
@@ -189,9 +212,20 @@ int cio_tcio_write(struct cio_tcio *f, int64_t off, const void *buf, int64_t len
     rc = len >= LARGE && goes_around(f, off, len) ? write_around(f, off, buf, len)
                                                   : log_all(f, off, buf, len);
     f->wrote_at = off + len;
-    if (rc == 0 && f->space->settings.immediate && f->log.n > 0)
+    if (rc == 0 && f->space->settings.immediate && !f->holding)
         rc = cio_tcio_push(f);
     return rc;
+}
+
+void cio_tcio_hold(struct cio_tcio *f)
+{
+    f->holding = 1;
+}
+
+int cio_tcio_release(struct cio_tcio *f)
+{
+    f->holding = 0;
+    return f->space->settings.immediate ? cio_tcio_push(f) : 0;
 }
 
 /* ---- level 1 to level 2 ---- */
@@ -279,7 +313,7 @@ int cio_tcio_push(struct cio_tcio *f)
     f->stats.pushes++;
     rc = cio_wlog_resolve(&f->log);
     if (rc != 0)
-        return rc; /* nothing is lost: the log stays */
+        return rc;                        /* nothing is lost: the log stays */
     f->log.lo = INT64_MAX, f->log.hi = 0; /* write_around() is not to push again */
     rc = write_runs(f);
     if (rc == 0 && f->log.n > 0)
@@ -292,12 +326,13 @@ int cio_tcio_push(struct cio_tcio *f)
 
 /* ---- to the file ---- */
 
-static int drain_nodes(struct cio_tcio *f, enum cio_record_kind kind)
+/* Asks all nodes; the sum, or the largest, of what they tell. */
+static int ask_nodes(struct cio_tcio *f, enum cio_record_kind kind, int64_t *sum, int64_t *most)
 {
     struct cio_space *s = f->space;
-    int64_t deposits = 0, all, now;
-    int rc = cio_node_drain(s, kind, f->path, &all);
+    int rc = cio_node_ask(s, kind, f->path, sum);
 
+    *most = *sum;
     for (int n = 0; n < s->os->nodes; n++) {
         struct cio_answer answer = {0};
         int failed;
@@ -307,11 +342,19 @@ static int drain_nodes(struct cio_tcio *f, enum cio_record_kind kind)
         (void)cio_record_begin(s, kind, f->path);
         failed = cio_record_ask(s, n, &answer, NULL, 0);
         rc = rc != 0 ? rc : failed;
-        deposits += answer.bytes;
+        *sum += answer.bytes;
+        *most = cio_max64(*most, answer.bytes);
     }
-    deposits += all;
-    if (rc == 0 && kind == CIO_RECORD_FORGET && deposits > 0)
-        rc = count(f, 1, -deposits, &now);
+    return rc;
+}
+
+static int drain_nodes(struct cio_tcio *f, enum cio_record_kind kind)
+{
+    int64_t marks = 0, most, now;
+    int rc = ask_nodes(f, kind, &marks, &most);
+
+    if (rc == 0 && kind == CIO_RECORD_FORGET && marks > 0)
+        rc = count(f, 1, -marks, &now);
     f->sent_lo = f->direct_lo = INT64_MAX;
     f->sent_hi = f->direct_hi = 0;
     f->window_len = 0;
@@ -339,12 +382,17 @@ int cio_tcio_discard(struct cio_tcio *f)
 int cio_tcio_size(struct cio_tcio *f, int64_t *size)
 {
     struct cio_space *s = f->space;
-    int idle = f->log.n == 0 && f->sent_hi == 0 && !f->look, rc = 0;
+    int idle = f->log.n == 0 && f->sent_hi == 0 && !f->look;
+    int64_t sum, end = 0;
+    int rc = 0;
 
-    if (!idle || (s->settings.immediate && cio_tcio_in_use(f)))
-        rc = cio_tcio_drain(f, 0);
+    if (!idle || (s->settings.immediate && cio_tcio_in_use(f))) {
+        rc = cio_tcio_push(f);
+        if (rc == 0)
+            rc = ask_nodes(f, CIO_RECORD_END, &sum, &end);
+    }
     if (rc == 0)
-        *size = cio_store_size(f->store);
+        *size = cio_max64(end, cio_store_size(f->store));
     return rc;
 }
 

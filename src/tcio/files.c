@@ -38,12 +38,14 @@ static void take(struct cio_tcio_entry *e, const char *path, uint64_t hash)
     e->hash = hash;
     e->error = 0;
     e->deposits = 0;
+    e->opens = 0;
+    e->forgotten = 0;
     strcpy(e->path, path);
     e->generation++;
     e->taken = 1;
 }
 
-int cio_entry_find(struct cio_space *s, const char *path, int make, int *out)
+static int find(struct cio_space *s, const char *path, int make, int opens, int *out)
 {
     struct cio_node *node = cio_node_of(s);
     uint64_t hash = cio_path_hash(path);
@@ -58,6 +60,10 @@ int cio_entry_find(struct cio_space *s, const char *path, int make, int *out)
         if (i >= 0)
             take(&node->entry[i], path, hash);
     }
+    if (i >= 0 && make)
+        node->entry[i].forgotten = 0;
+    if (i >= 0)
+        node->entry[i].opens += opens;
     pthread_mutex_unlock(&node->files);
     if (i < 0)
         return i;
@@ -65,13 +71,42 @@ int cio_entry_find(struct cio_space *s, const char *path, int make, int *out)
     return 0;
 }
 
+int cio_entry_find(struct cio_space *s, const char *path, int make, int *out)
+{
+    return find(s, path, make, 0, out);
+}
+
+int cio_entry_open(struct cio_space *s, const char *path, int *out)
+{
+    return find(s, path, 1, 1, out);
+}
+
+/* With the lock held. An error that nobody has been told yet keeps it. */
+static void let_go(struct cio_space *s, int entry)
+{
+    struct cio_tcio_entry *e = &cio_node_of(s)->entry[entry];
+
+    if (e->forgotten && e->opens == 0 && e->error == 0 && !cio_slots_have(s, entry))
+        e->taken = 0;
+}
+
+void cio_entry_close(struct cio_space *s, int entry)
+{
+    struct cio_node *node = cio_node_of(s);
+
+    pthread_mutex_lock(&node->files);
+    node->entry[entry].opens--;
+    let_go(s, entry);
+    pthread_mutex_unlock(&node->files);
+}
+
 void cio_entry_forget(struct cio_space *s, int entry)
 {
     struct cio_node *node = cio_node_of(s);
 
     pthread_mutex_lock(&node->files);
-    if (node->entry[entry].error == 0)
-        node->entry[entry].taken = 0;
+    node->entry[entry].forgotten = 1;
+    let_go(s, entry);
     pthread_mutex_unlock(&node->files);
 }
 
@@ -155,16 +190,13 @@ static void wait_and_drop(struct cio_space *s, int entry)
     drop_store(&s->store[entry]);
 }
 
-int cio_entry_register(struct cio_space *s, int entry, struct cio_store *store, unsigned flags)
+void cio_entry_register(struct cio_space *s, int entry, struct cio_store *store, unsigned flags)
 {
     pthread_mutex_lock(&s->lock);
     wait_and_drop(s, entry);
-    s->store[entry] =
-        (struct cio_tcio_store){.store = store,
-                                .generation = cio_node_of(s)->entry[entry].generation,
-                                .flags = flags};
+    s->store[entry] = (struct cio_tcio_store){
+        .store = store, .generation = cio_node_of(s)->entry[entry].generation, .flags = flags};
     pthread_mutex_unlock(&s->lock);
-    return 0;
 }
 
 void cio_entry_unregister(struct cio_space *s, int entry)

@@ -363,22 +363,32 @@ static int carry_out_read(struct cio_space *s, const struct cio_record *r,
     return rc;
 }
 
-static int empty_node(struct cio_space *s, enum cio_record_kind kind, const char *path,
-                      int64_t *deposits)
+static int empty_node(struct cio_space *s, enum cio_record_kind kind, int entry, int64_t *told)
 {
-    int entry, rc, lost, late;
+    int rc = cio_slots_empty(s, s->ranks_here, s->here, entry, kind == CIO_RECORD_DISCARD);
+    int late = cio_entry_error(s, entry);
 
-    lost = __atomic_exchange_n(&cio_node_of(s)->lost, 0, __ATOMIC_SEQ_CST);
-    rc = cio_entry_find(s, path, 0, &entry);
-    if (rc != 0)
-        return rc == -ENOENT ? lost : rc;
-    rc = cio_slots_empty(s, s->ranks_here, s->here, entry, kind == CIO_RECORD_DISCARD);
-    late = cio_entry_error(s, entry);
     if (kind == CIO_RECORD_FORGET && rc == 0) {
-        *deposits = cio_node_of(s)->entry[entry].deposits;
+        *told = __atomic_exchange_n(&cio_node_of(s)->entry[entry].deposits, 0, __ATOMIC_SEQ_CST);
         cio_entry_forget(s, entry);
     }
-    rc = rc != 0 ? rc : late;
+    return rc != 0 ? rc : late;
+}
+
+static int carry_out(struct cio_space *s, enum cio_record_kind kind, const char *path,
+                     int64_t *told)
+{
+    int lost = 0, rc, entry;
+
+    *told = 0;
+    if (kind != CIO_RECORD_END)
+        lost = __atomic_exchange_n(&cio_node_of(s)->lost, 0, __ATOMIC_SEQ_CST);
+    rc = cio_entry_find(s, path, 0, &entry);
+    if (rc == 0 && kind == CIO_RECORD_END)
+        *told = cio_slots_end(s, entry);
+    else if (rc == 0)
+        rc = empty_node(s, kind, entry, told);
+    rc = rc == -ENOENT ? 0 : rc;
     return rc != 0 ? rc : lost;
 }
 
@@ -393,7 +403,7 @@ static void answer_record(struct cio_space *s, const struct inbox *in, uint64_t 
     if (r->kind == CIO_RECORD_READ)
         answer->error = carry_out_read(s, r, answer);
     else
-        answer->error = empty_node(s, r->kind, parts_of(r, s->scratch).path, &answer->bytes);
+        answer->error = carry_out(s, r->kind, parts_of(r, s->scratch).path, &answer->bytes);
     set_state(in, pos, RECORD_ANSWERED);
     __atomic_store_n(&in->region->answer, pos + 1, __ATOMIC_RELEASE);
 }
@@ -554,8 +564,7 @@ void cio_inbox_settle(struct cio_space *s)
     free(tail);
 }
 
-int cio_node_drain(struct cio_space *s, enum cio_record_kind kind, const char *path,
-                   int64_t *deposits)
+int cio_node_ask(struct cio_space *s, enum cio_record_kind kind, const char *path, int64_t *told)
 {
     struct cio_node *node = cio_node_of(s);
     struct cio_patience p;
@@ -566,8 +575,7 @@ int cio_node_drain(struct cio_space *s, enum cio_record_kind kind, const char *p
     while (pthread_mutex_trylock(&node->serve) != 0)
         cio_patience_nap(s, &p);
     cio_patience_end(s, &p);
-    *deposits = 0;
-    rc = empty_node(s, kind, path, deposits);
+    rc = carry_out(s, kind, path, told);
     pthread_mutex_unlock(&node->serve);
     return rc;
 }

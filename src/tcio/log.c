@@ -118,9 +118,8 @@ static int64_t end_of(struct cio_block b)
 /* The part of b from `from` to `to`. */
 static struct cio_block part_of(struct cio_block b, int64_t from, int64_t to)
 {
-    return (struct cio_block){.off = from,
-                              .at = b.at + (uint32_t)(from - b.off),
-                              .len = (uint32_t)(to - from)};
+    return (struct cio_block){
+        .off = from, .at = b.at + (uint32_t)(from - b.off), .len = (uint32_t)(to - from)};
 }
 
 /* Appends; bytes that follow each other in the file and in the log are one block. */

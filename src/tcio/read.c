@@ -185,8 +185,7 @@ int cio_tcio_read_later(struct cio_tcio *f, int64_t off, void *buf, int64_t len)
     f->stats.reads++;
     f->stats.bytes_read += len;
     rc = add_wish(f, off, buf, len);
-    if (rc == 0 &&
-        (f->wished >= f->space->settings.segment_size || f->wishes >= f->log.room / 16))
+    if (rc == 0 && (f->wished >= f->space->settings.segment_size || f->wishes >= f->log.room / 16))
         rc = cio_tcio_fetch(f);
     return rc;
 }
@@ -196,8 +195,13 @@ int cio_tcio_fetch(struct cio_tcio *f)
     int64_t cut = 0;
     int rc = 0;
 
-    if (f->wishes > 0)
+    if (f->wishes == 0)
+        return 0;
+    if (!f->space->settings.immediate || cio_tcio_in_use(f))
         rc = cio_deal_reads(f, f->wish, f->wishes, &cut);
+    else
+        for (int64_t i = 0; rc == 0 && i < f->wishes; i++)
+            rc = read_file(f, f->wish[i].off, f->wish[i].buf, f->wish[i].len, NULL);
     f->wishes = f->wished = 0;
     f->wish_lo = INT64_MAX;
     f->wish_hi = 0;

@@ -463,6 +463,56 @@ static int64_t list_places(struct cio_space *s, const int *rank, int ranks, int 
     return n;
 }
 
+/* How many slots of the node have something of the file; the last one's number. */
+static int64_t last_number(struct cio_space *s, int entry, int *any)
+{
+    int64_t last = -1;
+
+    *any = 0;
+    for (int r = 0; r < s->here; r++) {
+        struct cio_home *home = cio_home_of(s, s->ranks_here[r]);
+
+        pthread_mutex_lock(&home->table);
+        for (int i = 0; i < (int)s->sizes.slots; i++) {
+            const struct cio_slot *x = &home->slot[i];
+
+            if (x->entry != entry)
+                continue;
+            *any = 1;
+            if (x->pins > 0 || x->dirty)
+                last = cio_max64(last, x->number);
+        }
+        pthread_mutex_unlock(&home->table);
+    }
+    return last;
+}
+
+int cio_slots_have(struct cio_space *s, int entry)
+{
+    int any;
+
+    (void)last_number(s, entry, &any);
+    return any;
+}
+
+int64_t cio_slots_end(struct cio_space *s, int entry)
+{
+    int64_t segment = s->settings.segment_size, number, last, end;
+    struct cio_held h;
+    int any;
+
+    for (number = last_number(s, entry, &any); number >= 0; number -= 1) {
+        if (cio_slot_take(s, entry, number, 0, &h) != 0)
+            continue;
+        last = h.slot->dirty ? cio_bits_last(h.bits, segment) : -1;
+        end = h.base + last + 1;
+        cio_slot_release(&h);
+        if (last >= 0)
+            return end;
+    }
+    return 0;
+}
+
 static int empty_one(struct cio_space *s, struct place p, int drop)
 {
     struct cio_held h = held(s, p.rank, p.slot);

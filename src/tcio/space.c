@@ -46,13 +46,27 @@ static struct cio_sizes sizes_of(const struct cio_space_settings *settings)
     z.exposed = pages((int64_t)sizeof(struct cio_region) + z.ring +
                       (int64_t)sizeof(struct cio_answer) + z.answer);
     z.home = z.exposed;
-    z.tails = z.home +
-              (int64_t)(sizeof(struct cio_home) + (size_t)z.slots * sizeof(struct cio_slot));
+    z.tails =
+        z.home + (int64_t)(sizeof(struct cio_home) + (size_t)z.slots * sizeof(struct cio_slot));
     z.bits = pages(z.tails + RANKS_OF_A_NODE * (int64_t)sizeof(uint64_t));
     z.data = pages(z.bits + z.slots * (segment / 8));
     z.node = pages(z.data + z.slots * segment);
     z.region = pages(z.node + (int64_t)sizeof(struct cio_node));
     return z;
+}
+
+#define SEGMENT (1 << 20)
+#define MOST_SEGMENT (16 << 20)
+#define SEGMENTS 8
+
+void cio_space_defaults(int64_t stripe, struct cio_space_settings *settings)
+{
+    int64_t segment = stripe & -stripe; /* the largest power of two in it */
+
+    if (segment < PAGE || segment > MOST_SEGMENT)
+        segment = SEGMENT;
+    settings->segment_size = segment;
+    settings->segments = SEGMENTS;
 }
 
 void cio_space_region(const struct cio_space_settings *settings, int64_t *bytes, int64_t *exposed)
@@ -113,8 +127,7 @@ static void stop_thread(struct cio_space *s)
 
 /* ---- making ---- */
 
-/* The worst error of any rank. */
-static int agree(struct cio_space *s, int rc)
+int cio_space_agree(struct cio_space *s, int rc)
 {
     int64_t word = -rc;
     int failed = cio_onesided_agree(s->os, &word, 1);
@@ -222,11 +235,11 @@ int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *s
     s->sizes = sizes_of(settings);
     s->epoch = 1;
     pthread_mutex_init(&s->lock, NULL);
-    rc = agree(s, make_tables(s));
+    rc = cio_space_agree(s, make_tables(s));
     if (rc == 0)
-        rc = agree(s, cio_slots_init(s));
+        rc = cio_space_agree(s, cio_slots_init(s));
     if (rc == 0)
-        rc = agree(s, start_thread(s));
+        rc = cio_space_agree(s, start_thread(s));
     if (rc != 0) {
         unmake(s);
         return rc;
@@ -296,11 +309,12 @@ int cio_space_flush(struct cio_space *s)
     rc = -(int)word[0];
     if (word[1]) {
         wait_for_inboxes(s);
-        (void)agree(s, 0);
+        (void)cio_space_agree(s, 0);
         written = cio_slots_empty(s, &s->os->rank, 1, -1, 0);
-        (void)agree(s, 0); /* errors of all ranks of a node are kept before its first one looks */
+        (void)cio_space_agree(
+            s, 0); /* errors of all ranks of a node are kept before its first one looks */
         written = written != 0 ? written : kept_errors(s);
-        written = agree(s, written);
+        written = cio_space_agree(s, written);
         rc = rc != 0 ? rc : written;
     }
     s->epoch++;

@@ -45,6 +45,12 @@ struct cio_space_settings {
     void *self;
 };
 
+/*
+ * What is right if nobody says more: the segment size for a file with such a stripe (0: none is
+ * known), and the default of `segments`.
+ */
+void cio_space_defaults(int64_t stripe, struct cio_space_settings *settings);
+
 /* What the space needs of each rank's region, and how much of that others must reach. */
 void cio_space_region(const struct cio_space_settings *settings, int64_t *bytes, int64_t *exposed);
 
@@ -57,7 +63,9 @@ int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *s
 
 /*
  * Collective: everything that was written is in the files, in stripe order, each segment by the
- * process that owns it. The worst error of any rank, on all of them. Level 2 is empty afterwards.
+ * process that owns it. The worst error of any rank, on all of them. Level 2 is empty afterwards,
+ * and knows nothing of what it has read: others may write to the file. What could not be written
+ * stays, and is tried again by the next flush.
  */
 int cio_space_flush(struct cio_space *space);
 
@@ -71,7 +79,8 @@ enum cio_tcio_flags {
 /*
  * A file of the space, from this process on. `path` says which file it is, the same in all
  * processes; `store` stays the caller's, and lives until the file is closed, or, without
- * settings.open, until the space is destroyed. One handle for each path. Local. -ENOMEM,
+ * settings.open, until the space is destroyed. One handle for each path. Without settings.open this
+ * is collective, since whoever writes may need the stores of others; with it, local. -ENOMEM,
  * -ENAMETOOLONG, -ENFILE (a node has CIO_TCIO_FILES already).
  */
 int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *store,
@@ -79,6 +88,10 @@ int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *s
 
 /* Writes of one process keep their order. `buf` may be used again at once. */
 int cio_tcio_write(struct cio_tcio *f, int64_t off, const void *buf, int64_t len);
+
+/* Between these an immediate space does not push after each write: many may be one call of MPI. */
+void cio_tcio_hold(struct cio_tcio *f);
+int cio_tcio_release(struct cio_tcio *f);
 
 /*
  * Reads now, what this process wrote included. *got: bytes that lie before the end of the file; the
@@ -103,15 +116,16 @@ int cio_tcio_push(struct cio_tcio *f);
 int cio_tcio_refresh(struct cio_tcio *f);
 
 /*
- * What was written here, and what others have pushed before, is in the file. Not collective. If
- * `forget`, nobody has the file open any more, and level 2 keeps nothing of it.
+ * What was written here, and what others have pushed before, is in the file. Not collective. With
+ * `forget`, level 2 also lets go of the file once nobody has it open.
  */
 int cio_tcio_drain(struct cio_tcio *f, int forget);
 
-/* Drains, and asks where the file ends. */
+/* Where the file ends, with what level 2 has. Not collective. */
 int cio_tcio_size(struct cio_tcio *f, int64_t *size);
 
-/* What level 2 has is dropped, written or not: after a truncation. Not collective; pushes before. */
+/* What level 2 has is dropped, written or not: after a truncation. Not collective; pushes before.
+ */
 int cio_tcio_discard(struct cio_tcio *f);
 
 /* Pushes, fetches, and frees. The handle is gone also after an error. */
@@ -139,7 +153,7 @@ void cio_space_stats(const struct cio_space *space, struct cio_tcio_stats *out);
  * A number that belongs to the path, the same for all processes, 0 at first: adds to it, and tells
  * what it is then. Different paths may share one, rarely. Not collective.
  */
-int cio_tcio_count(struct cio_tcio *f, int by, int64_t *now);
+int cio_tcio_count(struct cio_tcio *f, int64_t by, int64_t *now);
 
 /* Memory that this process has for the file and its part of the space, in bytes. */
 int64_t cio_tcio_memory(const struct cio_tcio *f);

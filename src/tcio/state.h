@@ -8,8 +8,8 @@
  *            | node: locks, files |     only used in the region of a node's first rank
  *
  * Processes of a node share all of their regions. Locks are taken in this order, and none is held
- * while MPI is called: serve (who empties inboxes; one at a time on a node), table (which segments
- * a rank's slots hold), slot (the bytes of one), files, and the process's own.
+ * while MPI is called: serve (who empties inboxes; one at a time on a node), files, slot (the bytes
+ * of one segment), table (which segments a rank's slots hold), and the process's own.
  */
 #ifndef CIO_TCIO_STATE_H
 #define CIO_TCIO_STATE_H
@@ -44,21 +44,23 @@ struct cio_answer {
 /* A file, as a node knows it. */
 struct cio_tcio_entry {
     uint32_t taken, generation;
-    int32_t error;    /* of a write that was accepted before */
-    int64_t deposits; /* processes of this node that marked the file as being in level 2 */
+    int32_t opens;     /* processes of this node that have it open */
+    int32_t forgotten; /* it may go, once none has */
+    int32_t error;     /* of a write that was accepted before */
+    int64_t deposits;  /* processes of this node that marked the file as being in level 2 */
     uint64_t hash;
     char path[CIO_TCIO_PATH];
 };
 
 struct cio_slot {
     pthread_mutex_t lock;
-    int entry;       /* the file, -1: none */
-    int backed;      /* by memory; -1: there is none */
-    int pins;        /* who has it in use */
-    int dirty;       /* some bits are set: bytes that are to be written */
-    int loaded;      /* all other bytes are the file's, which ended at `end` then */
-    int64_t number;  /* of the segment in the file */
-    int64_t filled;  /* bits that are set, at most */
+    int entry;      /* the file, -1: none */
+    int backed;     /* by memory; -1: there is none */
+    int pins;       /* who has it in use */
+    int dirty;      /* some bits are set: bytes that are to be written */
+    int loaded;     /* all other bytes are the file's, which ended at `end` then */
+    int64_t number; /* of the segment in the file */
+    int64_t filled; /* bits that are set, at most */
     int64_t end;
     uint64_t looked; /* when it was last used */
 };
@@ -86,11 +88,11 @@ struct cio_tcio_store {
 };
 
 struct cio_sizes {
-    int64_t ring, answer, record;        /* bytes; the largest record */
-    int64_t slots;                       /* of each rank */
+    int64_t ring, answer, record;          /* bytes; the largest record */
+    int64_t slots;                         /* of each rank */
     int64_t home, tails, bits, data, node; /* where these begin in a region */
-    int64_t exposed, region;             /* how long both are */
-    int64_t level1, staging;             /* of each process */
+    int64_t exposed, region;               /* how long both are */
+    int64_t level1, staging;               /* of each process */
 };
 
 struct cio_space {
@@ -99,14 +101,14 @@ struct cio_space {
     struct cio_sizes sizes;
     int node, here, first; /* this node: how many ranks, and the first */
     int *ranks_here;
-    int *first_of; /* each node's first rank */
-    int *proxy;    /* for each node, the rank whose inbox this process writes to */
-    uint64_t *head; /* of that rank's ring, as last seen */
-    uint64_t epoch;     /* flushes, from 1 */
-    uint64_t announced; /* the epoch in which this process last said that level 2 is in use */
-    int touched;    /* level 2 has something of this process, since the last flush */
-    char *staging;  /* a record, or an answer */
-    char *scratch;  /* a record of an inbox that is being served */
+    int *first_of;        /* each node's first rank */
+    int *proxy;           /* for each node, the rank whose inbox this process writes to */
+    uint64_t *head;       /* of that rank's ring, as last seen */
+    uint64_t epoch;       /* flushes, from 1 */
+    uint64_t announced;   /* the epoch in which this process last said that level 2 is in use */
+    int touched;          /* level 2 has something of this process, since the last flush */
+    char *staging;        /* a record, or an answer */
+    char *scratch;        /* a record of an inbox that is being served */
     pthread_mutex_t lock; /* stores */
     struct cio_tcio_store store[CIO_TCIO_FILES];
     struct cio_tcio *files;
@@ -134,6 +136,7 @@ struct cio_tcio {
     int64_t sent_lo, sent_hi;     /* what went to level 2 since the last flush or drain */
     int64_t direct_lo, direct_hi; /* what went around it */
     int64_t read_at, wrote_at;    /* where the last read and write ended */
+    int holding;                  /* cio_tcio_hold() */
     int look;                     /* level 2 may have what others wrote and closed */
     int marked;                   /* this process has said that level 2 has something of it */
     char *window;                 /* of the file, for reads that follow each other */
@@ -168,12 +171,18 @@ static inline void cio_tally(int64_t *counter, int64_t by)
     __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
+/* space.c: the worst error of any rank; collective, also a barrier */
+int cio_space_agree(struct cio_space *s, int rc);
+
 /* files.c: the files that a node knows, and this process's stores for them */
 
 uint64_t cio_path_hash(const char *path);
 /* The entry of a path, made if `make`. -ENOENT, -ENFILE, -ENAMETOOLONG. */
 int cio_entry_find(struct cio_space *s, const char *path, int make, int *out);
-/* No slot has anything of it, and nobody has it open. */
+/* The same for one process more that has it open, until it has closed it. */
+int cio_entry_open(struct cio_space *s, const char *path, int *out);
+void cio_entry_close(struct cio_space *s, int entry);
+/* It goes, now or when the last process of the node closes it, unless something comes for it. */
 void cio_entry_forget(struct cio_space *s, int entry);
 /* Keeps the first error of a file, and says so, with the range that could not be written. */
 void cio_entry_fail(struct cio_space *s, int entry, int error, int64_t lo, int64_t hi);
@@ -182,7 +191,7 @@ int cio_entry_error(struct cio_space *s, int entry);
 /* This process's store for an entry, until it is put back. */
 int cio_entry_store(struct cio_space *s, int entry, struct cio_store **out, unsigned *flags);
 void cio_entry_store_put(struct cio_space *s, int entry);
-int cio_entry_register(struct cio_space *s, int entry, struct cio_store *store, unsigned flags);
+void cio_entry_register(struct cio_space *s, int entry, struct cio_store *store, unsigned flags);
 void cio_entry_unregister(struct cio_space *s, int entry);
 void cio_stores_destroy(struct cio_space *s);
 
@@ -212,6 +221,9 @@ int cio_slot_load(struct cio_space *s, struct cio_held *h);
 /* Whether slot has all these bytes; and copies out of it what it has that is newer than the file */
 int cio_slot_has(const struct cio_held *h, int64_t off, int64_t len);
 void cio_slot_overlay(const struct cio_held *h, int64_t off, int64_t len, char *to);
+/* Where the bytes of a file end that the slots of this node have for it; 0 if there are none. */
+int64_t cio_slots_end(struct cio_space *s, int entry);
+int cio_slots_have(struct cio_space *s, int entry);
 /*
  * Writes out, in the order of the file, and empties the slots of these ranks of the node. Only of
  * one file, or with -1 of all. With `drop` nothing is written. The first error; each is kept with
@@ -245,6 +257,7 @@ enum cio_record_kind {
     CIO_RECORD_DRAIN,     /* write out */
     CIO_RECORD_FORGET,    /* the same, and nobody has it open */
     CIO_RECORD_DISCARD,   /* drop */
+    CIO_RECORD_END,       /* tell where the bytes end that the node has */
 };
 
 struct cio_record {
@@ -272,11 +285,8 @@ int cio_inbox_serve(struct cio_space *s);
 void cio_inbox_settle(struct cio_space *s);
 /* Nothing is left in them. */
 int cio_inbox_empty(const struct cio_space *s);
-/*
- * A DRAIN, FORGET or DISCARD for the segments of this node. FORGET tells the marks of the file.
- */
-int cio_node_drain(struct cio_space *s, enum cio_record_kind kind, const char *path,
-                   int64_t *deposits);
+/* DRAIN, FORGET, DISCARD or END for this node. FORGET tells the marks of the file, END where. */
+int cio_node_ask(struct cio_space *s, enum cio_record_kind kind, const char *path, int64_t *told);
 
 /* Waiting for others: lets MPI and this node's inboxes go on, and sleeps longer and longer. */
 struct cio_patience {
