@@ -210,3 +210,29 @@ our_digest() { # SERIES
     (cd "$TAMIO_TOP" && find adio/ad_tam adio/ad_lustre_pipe src "patches/romio-$1.patch" -type f |
         LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-16)
 }
+
+# ---- libraries to preload into an MPI that is installed ----
+
+# Which MPI the compiler is for, as a name for people and folders.
+identify_mpi() { # MPICC
+    local mpicc=$1 text
+    command -v "${mpicc%% *}" >/dev/null || die "no such compiler: ${mpicc%% *} (give the MPI's with --mpicc)"
+    text=$(printf '%s\n' '#include <mpi.h>' '#if defined(OPEN_MPI)' \
+        'TAMIO openmpi OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION.OMPI_RELEASE_VERSION' \
+        '#elif defined(MPICH_VERSION)' 'TAMIO mpich MPICH_VERSION' '#else' 'TAMIO mpi MPI_VERSION' '#endif' |
+        $mpicc -E -P -x c - 2>/dev/null | sed -n 's/^TAMIO //p' | tr -d '" ' | sed 's/^[a-z]*/&-/')
+    [ -n "$text" ] || die "$mpicc does not compile a program that includes mpi.h"
+    printf '%s\n' "$text"
+}
+
+# Whether it links programs.
+check_compiler() { # MPICC WORK_DIR
+    printf '%s\n' '#include <mpi.h>' 'int main(void) { return MPI_Init(0, 0); }' >"$2/check.c"
+    $1 -o "$2/check" "$2/check.c"
+}
+
+# A library that holds the MPI itself would be a second MPI in every program.
+needs_mpi_library() { # LIBRARY MPICC
+    readelf -d "$1" | grep -q 'NEEDED.*\[libp\?mpi' ||
+        { echo "$2 links no shared MPI library: with a static MPI, preloading cannot work"; return 1; }
+}

@@ -12,6 +12,22 @@ const char *const cio_tcio_count_name[CIO_TCIO_COUNTS] = {
     "file_bytes",    "file_reads",     "evictions",     "memory",
 };
 
+static void number(const struct cio_tcio_stats *file, const struct cio_tcio_stats *part,
+                   int64_t memory, int64_t count[CIO_TCIO_COUNTS])
+{
+    const int64_t all[CIO_TCIO_COUNTS] = {
+        file->writes,           file->reads,        file->bytes_written,
+        file->bytes_read,       file->blocks,       file->direct_writes,
+        file->direct_reads,     file->pushes,       file->local_transfers,
+        file->remote_transfers, file->remote_bytes, part->file_writes,
+        part->file_bytes,       part->file_reads,   part->evictions,
+        memory,
+    };
+
+    for (int i = 0; i < CIO_TCIO_COUNTS; i++)
+        count[i] = all[i];
+}
+
 void cio_tcio_counts(const struct cio_space *space, const struct cio_tcio *f,
                      int64_t count[CIO_TCIO_COUNTS], double *waiting)
 {
@@ -19,16 +35,18 @@ void cio_tcio_counts(const struct cio_space *space, const struct cio_tcio *f,
 
     cio_tcio_stats(f, &file);
     cio_space_stats(space, &part);
-    const int64_t all[CIO_TCIO_COUNTS] = {
-        file.writes,           file.reads,        file.bytes_written,
-        file.bytes_read,       file.blocks,       file.direct_writes,
-        file.direct_reads,     file.pushes,       file.local_transfers,
-        file.remote_transfers, file.remote_bytes, part.file_writes,
-        part.file_bytes,       part.file_reads,   part.evictions,
-        cio_tcio_memory(f),
-    };
-    for (int i = 0; i < CIO_TCIO_COUNTS; i++)
-        count[i] = all[i];
+    number(&file, &part, cio_tcio_memory(f), count);
+    *waiting = part.waiting;
+}
+
+void cio_space_counts(const struct cio_space *space, int64_t count[CIO_TCIO_COUNTS],
+                      double *waiting)
+{
+    const struct cio_tcio_stats nothing = {0};
+    struct cio_tcio_stats part;
+
+    cio_space_stats(space, &part);
+    number(&nothing, &part, 0, count);
     *waiting = part.waiting;
 }
 

@@ -14,6 +14,10 @@ extern const char *const cio_tcio_count_name[CIO_TCIO_COUNTS];
 void cio_tcio_counts(const struct cio_space *space, const struct cio_tcio *f,
                      int64_t count[CIO_TCIO_COUNTS], double *waiting);
 
+/* Only the latter: what a process has done for all files. */
+void cio_space_counts(const struct cio_space *space, int64_t count[CIO_TCIO_COUNTS],
+                      double *waiting);
+
 struct cio_tcio_report {
     const char *file;
     const char *call; /* that ended it */
