@@ -242,7 +242,7 @@ EXPORT int syncfs(int fd)
 /* Its size. */
 
 struct truncation {
-    int fd;           /* or -1 */
+    int fd; /* or -1 */
     const char *name;
     int64_t length;
 };
@@ -250,8 +250,7 @@ struct truncation {
 static int call_truncate(void *self)
 {
     const struct truncation *t = self;
-    int rc = t->fd < 0 ? real()->truncate(t->name, t->length)
-                       : real()->ftruncate(t->fd, t->length);
+    int rc = t->fd < 0 ? real()->truncate(t->name, t->length) : real()->ftruncate(t->fd, t->length);
 
     return rc < 0 ? -errno : 0;
 }

@@ -1,6 +1,6 @@
 /*
  * Programs' calls that ask about a file, or take its name away. The file may be open here, or only
- * in other processes: it is settled first, and then the system answers.
+ * in other processes.
  */
 #include "real.h"
 
@@ -9,43 +9,66 @@
 #include "export.h"
 #include "table.h"
 
-static void settle(int dir, const char *name, int follow)
+#define UNKNOWN (-1) /* the system's size is right */
+
+static int64_t size_of(struct file *f)
 {
-    struct file *f;
+    int64_t size;
+    int rc = cio_tcio_size(f->tcio, &size);
+
+    return rc < 0 ? UNKNOWN : size;
+}
+
+static int64_t size_by_name(int dir, const char *name, int follow)
+{
+    int64_t size = UNKNOWN;
     int error = errno;
+    struct file *f;
 
     if (!table_enter_any())
-        return;
+        return size;
     f = file_borrow(dir, name, follow);
     if (f != NULL) {
-        file_settle(f);
+        size = size_of(f);
         file_return(f);
     }
     table_leave(0);
     errno = error;
+    return size;
 }
 
-static void settle_descriptor(int fd)
+static int64_t size_by_descriptor(int fd)
 {
     struct handle *h = table_enter(fd);
     int error = errno;
+    int64_t size;
 
     if (h == NULL)
-        return;
-    file_settle(h->file);
+        return UNKNOWN;
+    size = size_of(h->file);
     table_leave(0);
     errno = error;
+    return size;
 }
 
-/* stat, also as programs of a C library before 2.33 call it. `flags` are those of fstatat. */
+/* `flags` are those of fstatat. */
+static int64_t size_with_flags(int dir, const char *name, int flags)
+{
+    if (name != NULL && *name != '\0')
+        return size_by_name(dir, name, !(flags & AT_SYMLINK_NOFOLLOW));
+    return flags & AT_EMPTY_PATH ? size_by_descriptor(dir) : UNKNOWN;
+}
+
+/* stat, also as programs of a C library before 2.33 call it. */
 
 static int ask(int dir, const char *name, struct stat *st, int flags)
 {
-    if (name != NULL && *name != '\0')
-        settle(dir, name, !(flags & AT_SYMLINK_NOFOLLOW));
-    else if (flags & AT_EMPTY_PATH)
-        settle_descriptor(dir);
-    return real_stat(dir, name, st, flags);
+    int64_t size = size_with_flags(dir, name, flags);
+    int rc = real_stat(dir, name, st, flags);
+
+    if (rc == 0 && size != UNKNOWN)
+        st->st_size = size;
+    return rc;
 }
 
 EXPORT int stat(const char *name, struct stat *st)
@@ -103,14 +126,15 @@ SAME_FOR_64(__lxstat, int, const char *, struct stat64 *);
 SAME_FOR_64(__fxstat, int, int, struct stat64 *);
 SAME_FOR_64(__fxstatat, int, int, const char *, struct stat64 *, int);
 
-#ifdef STATX_BASIC_STATS
+#ifdef STATX_SIZE
 EXPORT int statx(int dir, const char *name, int flags, unsigned mask, struct statx *st)
 {
-    if (mask & (STATX_SIZE | STATX_BLOCKS) && !(flags & AT_EMPTY_PATH && *name == '\0'))
-        settle(dir, name, !(flags & AT_SYMLINK_NOFOLLOW));
-    else if (mask & (STATX_SIZE | STATX_BLOCKS))
-        settle_descriptor(dir);
-    return real()->statx(dir, name, flags, mask, st);
+    int64_t size = mask & STATX_SIZE ? size_with_flags(dir, name, flags) : UNKNOWN;
+    int rc = real()->statx(dir, name, flags, mask, st);
+
+    if (rc == 0 && size != UNKNOWN)
+        st->stx_size = (uint64_t)size;
+    return rc;
 }
 #endif
 

@@ -139,7 +139,9 @@ static int parse_mode(const char *text, struct mode *mode)
     if (text == NULL || strchr("rwa", text[0]) == NULL || text[0] == '\0')
         return 0;
     update = strchr(text, '+') != NULL;
-    *mode = (struct mode){.flags = update ? O_RDWR : text[0] == 'r' ? O_RDONLY : O_WRONLY,
+    *mode = (struct mode){.flags = update           ? O_RDWR
+                                   : text[0] == 'r' ? O_RDONLY
+                                                    : O_WRONLY,
                           .direction = {text[0], update ? '+' : '\0'},
                           .other = strchr(text, ',') != NULL || strchr(text, 'm') != NULL};
     if (text[0] != 'r')

@@ -21,17 +21,8 @@ struct passed {
     char key[];
 };
 
-/* Stores of files that others have open still; the space may use them until it ends. */
-struct idle {
-    struct idle *next;
-    struct cio_store *store;
-    int write_only;
-    char key[];
-};
-
 static struct file *files;
 static struct passed *passed;
-static struct idle *idle;
 
 struct file *file_first(void)
 {
@@ -101,36 +92,6 @@ static int take_error(struct file *f)
 
 /* Opening. */
 
-static struct cio_store *take_idle(const char *key, int *write_only)
-{
-    struct idle **at = &idle, *i;
-    struct cio_store *store;
-
-    while (*at != NULL && strcmp((*at)->key, key) != 0)
-        at = &(*at)->next;
-    if (*at == NULL)
-        return NULL;
-    i = *at;
-    *at = i->next;
-    store = i->store;
-    *write_only = i->write_only;
-    free(i);
-    return store;
-}
-
-/* Without memory for it the descriptor stays open, and the space may use the store. */
-static void leave_idle(const struct file *f)
-{
-    size_t size = strlen(f->key) + 1;
-    struct idle *i = malloc(sizeof(*i) + size);
-
-    if (i == NULL)
-        return;
-    *i = (struct idle){idle, f->store, f->write_only};
-    memcpy(i->key, f->key, size);
-    idle = i;
-}
-
 static void file_free(struct file *f)
 {
     unlink_file(f);
@@ -156,28 +117,22 @@ static struct file *file_new(const char *path, const struct stat *st)
 
 static int connect_file(struct file *f)
 {
-    int rc = 0;
+    int write_only, rc = path_store_open(f->key, &write_only, &f->store);
 
-    f->store = take_idle(f->key, &f->write_only);
-    if (f->store == NULL)
-        rc = path_store_open(f->key, &f->write_only, &f->store);
     if (rc < 0)
         return rc;
-    rc = cio_tcio_open(job_space(), f->key, f->store, f->write_only ? CIO_TCIO_WRITE_ONLY : 0,
+    rc = cio_tcio_open(job_space(), f->key, f->store, write_only ? CIO_TCIO_WRITE_ONLY : 0,
                        &f->tcio);
     if (rc < 0)
         cio_store_destroy(f->store);
     return rc;
 }
 
-static int close_tcio(struct file *f, int forgotten)
+static int close_tcio(struct file *f)
 {
     int rc = cio_tcio_close(f->tcio);
 
-    if (forgotten)
-        cio_store_destroy(f->store);
-    else
-        leave_idle(f);
+    cio_store_destroy(f->store);
     return rc;
 }
 
@@ -192,7 +147,7 @@ static int disconnect(struct file *f, int64_t by, const char *why)
     if (last && rc == 0)
         rc = cio_tcio_drain(f->tcio, 1);
     stats_file(f->key, f->tcio, why);
-    closed = close_tcio(f, last);
+    closed = close_tcio(f);
     if (rc == 0)
         rc = counted != 0 ? counted : closed;
     return f->error != 0 ? f->error : rc;
@@ -258,8 +213,7 @@ struct file *file_open(const char *path, const struct stat *st, int truncates)
     if (f == NULL)
         return open_new(path, st, truncates);
     f->handles++;
-    if (truncates)
-        keep_error(f, cio_tcio_discard(f->tcio));
+    keep_error(f, truncates ? cio_tcio_discard(f->tcio) : cio_tcio_refresh(f->tcio));
     return f;
 }
 
@@ -317,7 +271,7 @@ void file_return(struct file *f)
 {
     if (f->handles > 0)
         return;
-    close_tcio(f, 0);
+    close_tcio(f);
     file_free(f);
 }
 
@@ -330,19 +284,31 @@ int file_settle(struct file *f)
 
 int file_sync(struct file *f)
 {
-    file_settle(f);
+    if (file_settle(f) == 0)
+        keep_error(f, cio_tcio_refresh(f->tcio));
     return take_error(f);
+}
+
+/* What others have pushed must not come back, nor what was to stay be lost. */
+static int shorten(struct file *f, int (*truncate)(void *self), void *self)
+{
+    int rc = cio_tcio_drain(f->tcio, 0);
+
+    if (rc == 0)
+        rc = truncate(self);
+    return rc == 0 ? cio_tcio_discard(f->tcio) : rc;
 }
 
 int file_truncate(struct file *f, int (*truncate)(void *self), void *self, int64_t length)
 {
     int64_t size;
-    int rc = cio_tcio_size(f->tcio, &size);
+    int rc = cio_tcio_refresh(f->tcio);
 
+    if (rc == 0)
+        rc = cio_tcio_size(f->tcio, &size);
     if (rc < 0)
         return rc;
-    rc = truncate(self);
-    return rc == 0 && length < size ? cio_tcio_discard(f->tcio) : rc;
+    return length < size ? shorten(f, truncate, self) : truncate(self);
 }
 
 int file_pass(struct file *f, const char *why)
@@ -366,7 +332,7 @@ static void tell_job(struct file *f, int truncates)
         return;
     if (cio_tcio_count(f->tcio, PASSED, &now) == 0 && (now & OPENERS) > 0)
         truncates ? cio_tcio_discard(f->tcio) : cio_tcio_drain(f->tcio, 0);
-    close_tcio(f, 0);
+    close_tcio(f);
 }
 
 void file_refuse(const char *path, const struct stat *st, int truncates, const char *why)
@@ -383,13 +349,6 @@ void file_refuse(const char *path, const struct stat *st, int truncates, const c
 
 void file_forget_all(void)
 {
-    while (idle != NULL) {
-        struct idle *i = idle;
-
-        idle = i->next;
-        cio_store_destroy(i->store);
-        free(i);
-    }
     while (passed != NULL) {
         struct passed *p = passed;
 

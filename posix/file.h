@@ -19,7 +19,6 @@ struct file {
     ino_t inode;
     char *key; /* path and inode (store.h) */
     struct cio_store *store;
-    int write_only; /* the store */
     struct cio_tcio *tcio;
     int handles; /* opens by this process; 0: borrowed, and not counted */
     int error;   /* of the engine, that no call has returned yet */
@@ -37,8 +36,8 @@ struct file *file_open(const char *path, const struct stat *st, int truncates);
 int file_close(struct file *f);
 
 /*
- * A file by its name, for a moment: open here, or opened now if others in the job have it open. NULL:
- * nobody has, or it is not taken.
+ * A file by its name, for a moment: open here, or opened now if others in the job have it open.
+ * NULL: nobody has, or it is not taken.
  */
 struct file *file_borrow(int dir, const char *name, int follow);
 void file_return(struct file *f);
@@ -46,10 +45,10 @@ void file_return(struct file *f);
 /* What was written is in the file. An error is also kept, for file_sync(). */
 int file_settle(struct file *f);
 
-/* The same; tells what was kept. */
+/* The same; tells what was kept. Reads see what others have closed before. */
 int file_sync(struct file *f);
 
-/* Settled, and what level 2 has is dropped if the file becomes shorter by it. */
+/* If the file becomes shorter by it, settled before, and what level 2 has is dropped. */
 int file_truncate(struct file *f, int (*truncate)(void *self), void *self, int64_t length);
 
 /*
@@ -67,7 +66,7 @@ void file_refuse(const char *path, const struct stat *st, int truncates, const c
 /* For the end: everything open. */
 struct file *file_first(void);
 
-/* All files are closed and the space is gone: frees what is left. */
+/* All files are closed, and no more will be opened. */
 void file_forget_all(void);
 
 #endif

@@ -21,9 +21,6 @@
 #include "store.h"
 #include "table.h"
 
-#define SEGMENT_SIZE ((int64_t)1 << 20)
-#define SEGMENTS 8
-
 static _Atomic(struct cio_space *) space;
 static struct cio_space_settings settings;
 static int rank, many_threads;
@@ -114,12 +111,10 @@ static int64_t number_from(const char *name, int64_t otherwise)
 
 static void read_settings(void)
 {
-    settings = (struct cio_space_settings){
-        .segment_size = number_from("TAMIO_POSIX_SEGMENT_SIZE", SEGMENT_SIZE),
-        .segments = number_from("TAMIO_POSIX_SEGMENTS", SEGMENTS),
-        .progress_thread = many_threads,
-        .open = open_store,
-    };
+    cio_space_defaults(number_from("TAMIO_POSIX_SEGMENT_SIZE", 0), &settings);
+    settings.segments = number_from("TAMIO_POSIX_SEGMENTS", settings.segments);
+    settings.progress_thread = many_threads;
+    settings.open = open_store;
 }
 
 static int create_space(struct cio_space **out)
@@ -204,8 +199,7 @@ static void *next(const char *name)
 /* The program is told no more than it has asked for. */
 static int init(const char *name, int *argc, char ***argv, int level, int *provided)
 {
-    int (*function)(int *, char ***, int, int *) =
-        (int (*)(int *, char ***, int, int *))next(name);
+    int (*function)(int *, char ***, int, int *) = (int (*)(int *, char ***, int, int *))next(name);
     int ours = wanted(), given = level, rc;
 
     calls++;

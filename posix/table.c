@@ -13,16 +13,15 @@
 #include "names.h"
 #include "real.h"
 
-
-
 static _Atomic(struct handle *) table[TABLE_DESCRIPTORS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int inside;
 
 struct handle *table_find(int fd)
 {
-    return fd >= 0 && fd < TABLE_DESCRIPTORS ? atomic_load_explicit(&table[fd], memory_order_acquire)
-                                       : NULL;
+    return fd >= 0 && fd < TABLE_DESCRIPTORS
+               ? atomic_load_explicit(&table[fd], memory_order_acquire)
+               : NULL;
 }
 
 static void enter(void)

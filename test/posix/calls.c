@@ -45,15 +45,33 @@ static void write_somehow(unsigned how)
     int n = pieces(v, len);
 
     switch (how % 9) {
-    case 0: noted("pwrite", pwrite(fd, data, len, at)); break;
-    case 1: noted("pwrite64", pwrite64(fd, data, len, at)); break;
-    case 2: noted("write", write(fd, data, len)); break;
-    case 3: noted("writev", writev(fd, v, n)); break;
-    case 4: noted("pwritev", pwritev(fd, v, n, at)); break;
-    case 5: noted("write of a copy", write(copy, data, len)); break;
-    case 6: noted("pwritev2", pwritev2(fd, v, n, at, 0)); break;
-    case 7: noted("pwritev2 at the position", pwritev2(fd, v, n, -1, 0)); break;
-    case 8: noted("pwrite of nothing", pwrite(fd, data, 0, at)); break;
+    case 0:
+        noted("pwrite", pwrite(fd, data, len, at));
+        break;
+    case 1:
+        noted("pwrite64", pwrite64(fd, data, len, at));
+        break;
+    case 2:
+        noted("write", write(fd, data, len));
+        break;
+    case 3:
+        noted("writev", writev(fd, v, n));
+        break;
+    case 4:
+        noted("pwritev", pwritev(fd, v, n, at));
+        break;
+    case 5:
+        noted("write of a copy", write(copy, data, len));
+        break;
+    case 6:
+        noted("pwritev2", pwritev2(fd, v, n, at, 0));
+        break;
+    case 7:
+        noted("pwritev2 at the position", pwritev2(fd, v, n, -1, 0));
+        break;
+    case 8:
+        noted("pwrite of nothing", pwrite(fd, data, 0, at));
+        break;
     }
 }
 
@@ -66,14 +84,30 @@ static void read_somehow(unsigned how)
 
     memset(data, 0, sizeof(data));
     switch (how % 8) {
-    case 0: note_data("pread", data, pread(fd, data, len, at)); break;
-    case 1: note_data("pread64", data, pread64(fd, data, len, at)); break;
-    case 2: note_data("read", data, read(fd, data, len)); break;
-    case 3: note_data("readv", data, readv(fd, v, n)); break;
-    case 4: note_data("preadv", data, preadv(fd, v, n, at)); break;
-    case 5: note_data("read of a copy", data, read(copy, data, len)); break;
-    case 6: note_data("preadv2", data, preadv2(fd, v, n, at, 0)); break;
-    case 7: note_data("pread64 of much", data, pread64(fd, data, sizeof(data), at)); break;
+    case 0:
+        note_data("pread", data, pread(fd, data, len, at));
+        break;
+    case 1:
+        note_data("pread64", data, pread64(fd, data, len, at));
+        break;
+    case 2:
+        note_data("read", data, read(fd, data, len));
+        break;
+    case 3:
+        note_data("readv", data, readv(fd, v, n));
+        break;
+    case 4:
+        note_data("preadv", data, preadv(fd, v, n, at));
+        break;
+    case 5:
+        note_data("read of a copy", data, read(copy, data, len));
+        break;
+    case 6:
+        note_data("preadv2", data, preadv2(fd, v, n, at, 0));
+        break;
+    case 7:
+        note_data("pread64 of much", data, pread64(fd, data, sizeof(data), at));
+        break;
     }
 }
 
@@ -82,12 +116,24 @@ static void seek_somehow(unsigned how)
     off_t by = below(SPAN);
 
     switch (how % 6) {
-    case 0: noted("lseek set", lseek(fd, by, SEEK_SET)); break;
-    case 1: noted("lseek64 set", lseek64(fd, by, SEEK_SET)); break;
-    case 2: noted("lseek forth", lseek(fd, by % 1000, SEEK_CUR)); break;
-    case 3: noted("lseek back", lseek(fd, -(by % 1000), SEEK_CUR)); break;
-    case 4: noted("lseek end", lseek(fd, -(by % 30000), SEEK_END)); break;
-    case 5: noted("where", lseek(copy, 0, SEEK_CUR)); break;
+    case 0:
+        noted("lseek set", lseek(fd, by, SEEK_SET));
+        break;
+    case 1:
+        noted("lseek64 set", lseek64(fd, by, SEEK_SET));
+        break;
+    case 2:
+        noted("lseek forth", lseek(fd, by % 1000, SEEK_CUR));
+        break;
+    case 3:
+        noted("lseek back", lseek(fd, -(by % 1000), SEEK_CUR));
+        break;
+    case 4:
+        noted("lseek end", lseek(fd, -(by % 30000), SEEK_END));
+        break;
+    case 5:
+        noted("where", lseek(copy, 0, SEEK_CUR));
+        break;
     }
 }
 
@@ -104,10 +150,18 @@ static void ask_somehow(unsigned how)
     int rc;
 
     switch (how % 7) {
-    case 0: note_size("fstat", fstat(fd, &st), &st); break;
-    case 1: note_size("stat", stat(own_file(), &st), &st); break;
-    case 2: note_size("lstat", lstat(own_file(), &st), &st); break;
-    case 3: note_size("fstatat", fstatat(AT_FDCWD, own_file(), &st, 0), &st); break;
+    case 0:
+        note_size("fstat", fstat(fd, &st), &st);
+        break;
+    case 1:
+        note_size("stat", stat(own_file(), &st), &st);
+        break;
+    case 2:
+        note_size("lstat", lstat(own_file(), &st), &st);
+        break;
+    case 3:
+        note_size("fstatat", fstatat(AT_FDCWD, own_file(), &st, 0), &st);
+        break;
     case 4:
         rc = fstat64(fd, &st64);
         note("fstat64: %d %lld", rc, (long long)st64.st_size);
@@ -116,7 +170,9 @@ static void ask_somehow(unsigned how)
         rc = statx(AT_FDCWD, own_file(), 0, STATX_SIZE, &stx);
         note("statx: %d %lld", rc, (long long)stx.stx_size);
         break;
-    case 6: note_size("fstatat of a descriptor", fstatat(fd, "", &st, AT_EMPTY_PATH), &st); break;
+    case 6:
+        note_size("fstatat of a descriptor", fstatat(fd, "", &st, AT_EMPTY_PATH), &st);
+        break;
     }
 }
 
@@ -125,14 +181,31 @@ static void change_somehow(unsigned how)
     off_t at = below(SPAN);
 
     switch (how % 8) {
-    case 0: noted("ftruncate", ftruncate(fd, at)); break;
-    case 1: noted("ftruncate64", ftruncate64(fd, at)); break;
-    case 2: noted("truncate", truncate(own_file(), at)); break;
-    case 3: noted("fsync", fsync(fd)); break;
-    case 4: noted("fdatasync", fdatasync(fd)); break;
-    case 5: noted("posix_fallocate", posix_fallocate(fd, at, 1000)); break;
-    case 6: noted("fallocate", fallocate(fd, 0, at, 1000)); break;
-    case 7: noted("close of the copy", close(copy)); copy = dup(fd); break;
+    case 0:
+        noted("ftruncate", ftruncate(fd, at));
+        break;
+    case 1:
+        noted("ftruncate64", ftruncate64(fd, at));
+        break;
+    case 2:
+        noted("truncate", truncate(own_file(), at));
+        break;
+    case 3:
+        noted("fsync", fsync(fd));
+        break;
+    case 4:
+        noted("fdatasync", fdatasync(fd));
+        break;
+    case 5:
+        noted("posix_fallocate", posix_fallocate(fd, at, 1000));
+        break;
+    case 6:
+        noted("fallocate", fallocate(fd, 0, at, 1000));
+        break;
+    case 7:
+        noted("close of the copy", close(copy));
+        copy = dup(fd);
+        break;
     }
 }
 
@@ -140,7 +213,8 @@ static void change_somehow(unsigned how)
 static void open_again(unsigned how)
 {
     int flags[] = {O_RDONLY, O_WRONLY, O_RDWR, O_RDWR | O_TRUNC};
-    int again = how % 2 ? open64(own_file(), flags[how % 4]) : openat(AT_FDCWD, own_file(), flags[how % 4]);
+    int again =
+        how % 2 ? open64(own_file(), flags[how % 4]) : openat(AT_FDCWD, own_file(), flags[how % 4]);
 
     noted("write through it", write(again, "0123456789", 10));
     note_data("read through it", data, read(again, data, 1000));

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 static int rank, size;
-static const char *file;     /* matches the pattern */
-static FILE *results;        /* does not */
+static const char *file; /* matches the pattern */
+static FILE *results;    /* does not */
 
 /* ARGUMENTS: FILE RESULTS. Results of a rank go into RESULTS.RANK. */
 static inline void begin(int argc, char **argv)
@@ -80,8 +80,7 @@ static inline uint64_t hash_of(const void *data, size_t len)
 /* What a read gave. */
 static inline void note_data(const char *what, const void *data, long long n)
 {
-    note("%s: %lld %016llx", what, n,
-         n > 0 ? (unsigned long long)hash_of(data, (size_t)n) : 0ull);
+    note("%s: %lld %016llx", what, n, n > 0 ? (unsigned long long)hash_of(data, (size_t)n) : 0ull);
 }
 
 static inline void fill(void *data, size_t len, unsigned seed)

@@ -99,7 +99,8 @@ static void standard_stream(void)
 
 static void by_the_system(void)
 {
-    int fd = begun(named("sendfile")), to = open(named("sendfile2"), O_RDWR | O_CREAT | O_TRUNC, 0644);
+    int fd = begun(named("sendfile")),
+        to = open(named("sendfile2"), O_RDWR | O_CREAT | O_TRUNC, 0644);
     off_t from = 100;
 
     noted("sendfile", sendfile(to, fd, &from, 500));

@@ -47,10 +47,13 @@ static int open_all(int flags)
     return fd;
 }
 
-/* Rank 0 stays until the others have closed, so that what they wrote is in no file yet. */
+/*
+ * Rank 0 has the file open until the others have closed, so that what they wrote is in no file yet.
+ * Who opens it after that sees it.
+ */
 static void close_before_last(void)
 {
-    int fd = open_all(O_RDWR);
+    int fd = open_all(O_RDWR), again;
 
     barrier();
     if (rank > 0) {
@@ -59,12 +62,12 @@ static void close_before_last(void)
         noted("close", close(fd));
     }
     barrier();
-    if (rank > 0)
-        fd = open(file, O_RDONLY);
+    again = open(file, O_RDONLY);
     for (int i = 1; i < size; i++)
-        note_data("of a closed one", data, pread(fd, data, 1000, 1000 * i));
+        note_data("of a closed one", data, pread(again, data, 1000, 1000 * i));
     barrier();
-    noted("close", close(fd));
+    noted("close", close(again));
+    noted("close", rank == 0 ? close(fd) : 0);
 }
 
 static void sync_is_enough(void)
