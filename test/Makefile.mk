@@ -14,7 +14,9 @@ libtamio_test_a_SOURCES =             \
     test/plan/check.h                 \
     test/plan/instances.h             \
     test/plan/lists.h                 \
-    test/port/batches.h
+    test/port/batches.h               \
+    test/tcio/ranks.c                 \
+    test/tcio/ranks.h
 
 LDADD = libtamio_test.a libtamio.a -lrt
 
@@ -54,6 +56,11 @@ TESTS +=                              \
     test/port/test_store_thread       \
     test/port/test_store_uring_faults \
     test/port/test_throttle           \
+    test/tcio/test_failures           \
+    test/tcio/test_log                \
+    test/tcio/test_oracle             \
+    test/tcio/test_place              \
+    test/tcio/test_visible            \
     test/exec/test_eof                \
     test/exec/test_excuse             \
     test/exec/test_faults             \

@@ -140,7 +140,7 @@ int cio_record_send(struct cio_space *s, int node, uint64_t *id)
     if (rc == 0)
         rc = cio_onesided_store(s->os, pos + 1, target,
                                 ring_at() + (int64_t)(pos % (uint64_t)s->sizes.ring));
-    s->touched = 1;
+    __atomic_store_n(&s->touched, 1, __ATOMIC_RELAXED);
     cio_tally(&s->stats.remote_transfers, 1);
     cio_tally(&s->stats.remote_bytes, length);
     *id = pos + 1;

@@ -364,7 +364,7 @@ int cio_slot_take(struct cio_space *s, int entry, int64_t number, int make, stru
         return rc;
     h.base = number * s->settings.segment_size;
     if (make)
-        s->touched = 1;
+        __atomic_store_n(&s->touched, 1, __ATOMIC_RELAXED);
     *out = h;
     return 0;
 }

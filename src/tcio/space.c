@@ -300,8 +300,8 @@ static void wait_for_inboxes(struct cio_space *s)
 
 int cio_space_flush(struct cio_space *s)
 {
-    int rc = push_all(s), written;
-    int64_t word[] = {-rc, s->touched};
+    int rc = push_all(s), written, kept;
+    int64_t word[] = {-rc, __atomic_load_n(&s->touched, __ATOMIC_RELAXED)};
 
     rc = cio_onesided_agree(s->os, word, 2);
     if (rc != 0)
@@ -313,12 +313,12 @@ int cio_space_flush(struct cio_space *s)
         written = cio_slots_empty(s, &s->os->rank, 1, -1, 0);
         (void)cio_space_agree(
             s, 0); /* errors of all ranks of a node are kept before its first one looks */
-        written = written != 0 ? written : kept_errors(s);
-        written = cio_space_agree(s, written);
+        kept = kept_errors(s);
+        written = cio_space_agree(s, written != 0 ? written : kept);
         rc = rc != 0 ? rc : written;
     }
     s->epoch++;
-    s->touched = rc != 0;
+    __atomic_store_n(&s->touched, rc != 0, __ATOMIC_RELAXED);
     forget_ranges(s);
     return rc;
 }

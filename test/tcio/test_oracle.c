@@ -49,7 +49,7 @@ static int64_t piece(const struct world *w, struct ranks *all, int rank, int pha
 static void write_one(struct world *w, struct cio_tcio *f, int rank, int64_t off, int64_t len,
                       uint64_t *seed)
 {
-    unsigned char buf[MOST_PIECE];
+    unsigned char buf[MOST_PIECE] = {0};
 
     for (int64_t i = 0; i < len; i++)
         buf[i] = (unsigned char)(draw(seed) >> 20);
