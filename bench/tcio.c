@@ -3,13 +3,15 @@
  * (tcio_method.h), as often as it is told to, and prints how long that took:
  *
  *     result METHOD write|read BYTES PIECES PEAK SECONDS...
+ *     held   METHOD write|read BYTES                   largest share of memory before the close
  *     parts  METHOD write|read OPENED MOVED CLOSED     slowest rank of the last transfer
  *     told   METHOD write|read KEY VALUE               information of the file, on rank 0
  *
  * Seconds are those of the slowest rank, from before the file is opened until after it is closed,
  * so that nothing is left out that is written behind. The first transfer is not timed: connections
  * are made in it, and PEAK (bytes, the largest of all ranks) is what memory of a process grew by in
- * it at most. Each write makes the file anew. What was read is compared with what should be there.
+ * it at most; BYTES counts memory that n processes share as an nth of it. Each write makes the file
+ * anew. What was read is compared with what should be there.
  *
  * Parameters of the paper's table I: --method, --arrays, --types, --length, --access.
  */
@@ -50,7 +52,7 @@ static const char *const help =
     "  --call BYTES     of each (default 47008)\n"
     "  --write, --read  one of them or both\n"
     "  --no-verify      do not compare what was read\n"
-    "  --repeats N      timed transfers, after one that is not (default 3)\n"
+    "  --repeats N      timed transfers, after one that is not (default 3; 0: that one only)\n"
     "  --warm-up N      no more than N calls in the first one (default: all)\n"
     "  --hints SET      KEY=VALUE,...\n"
     "  --reference P    write the file that P ranks should leave, as one process, and end\n";
@@ -79,14 +81,19 @@ static void print_help(void)
     printf(help, methods);
 }
 
-static int64_t number(const char *what, const char *text)
+static int64_t number_from(int64_t least, const char *what, const char *text)
 {
     char *end;
     long long n = strtoll(text, &end, 10);
 
-    if (*text == '\0' || *end != '\0' || n <= 0)
-        die(what, "a number of 1 or more is needed");
+    if (*text == '\0' || *end != '\0' || n < least)
+        die(what, "a number is needed, of 1 or more");
     return n;
+}
+
+static int64_t number(const char *what, const char *text)
+{
+    return number_from(1, what, text);
 }
 
 static void parse_types(const char *text, char types[WORK_ARRAYS + 1])
@@ -139,7 +146,7 @@ static void parse_size(int option, struct options *o)
         o->sizes.call = number("call", optarg);
         break;
     case 'R':
-        o->repeats = (int)number("repeats", optarg);
+        o->repeats = (int)number_from(0, "repeats", optarg);
         break;
     case 'u':
         o->warm_up = number("warm-up", optarg);
@@ -287,12 +294,12 @@ static void write_reference(const struct options *o)
 
 /* ---- memory of this process ----------------------------------------------------------------- */
 
-static long long status_bytes(const char *key)
+static long long kernel_bytes(const char *file, const char *key)
 {
     char line[256];
     long long kib = 0;
     size_t n = strlen(key);
-    FILE *f = fopen("/proc/self/status", "r");
+    FILE *f = fopen(file, "r");
 
     while (f != NULL && fgets(line, sizeof(line), f) != NULL)
         if (strncmp(line, key, n) == 0)
@@ -300,6 +307,18 @@ static long long status_bytes(const char *key)
     if (f != NULL)
         fclose(f);
     return kib << 10;
+}
+
+static long long status_bytes(const char *key)
+{
+    return kernel_bytes("/proc/self/status", key);
+}
+
+/* Without files that are mapped, as libraries are. */
+static long long share(void)
+{
+    return kernel_bytes("/proc/self/smaps_rollup", "Pss_Anon:") +
+           kernel_bytes("/proc/self/smaps_rollup", "Pss_Shmem:");
 }
 
 /* From now on, VmHWM is the most since now. */
@@ -319,8 +338,19 @@ struct bench {
     const struct options *o;
     struct transfer t;
     int rank;
-    long long resident; /* before any transfer */
+    long long resident, share; /* before any transfer */
+    long long held;            /* share before the first close */
 };
+
+/* All ranks hold what they have at the same time. */
+static void look_at_memory(void *arg)
+{
+    struct bench *b = arg;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    b->held = share() - b->share;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
 
 static double run(struct bench *b)
 {
@@ -393,31 +423,42 @@ static void print_parts(const struct bench *b, const char *what)
         printf("parts %s %s %.5f %.5f %.5f\n", b->o->method->name, what, most[0], most[1], most[2]);
 }
 
+/* The transfer that is not timed. */
+static void warm_up(struct bench *b, const char *what)
+{
+    long long mine[2], most[2], sum[2] = {b->t.work->bytes, b->t.work->pieces}, all[2];
+
+    b->t.most = b->o->warm_up;
+    b->t.before_close = look_at_memory;
+    b->t.arg = b;
+    forget_peak();
+    run(b);
+    mine[0] = status_bytes("VmHWM:") - b->resident;
+    mine[1] = b->held;
+    b->t.most = -1;
+    b->t.before_close = NULL;
+    MPI_Reduce(mine, most, 2, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(sum, all, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (b->rank == 0) {
+        printf("held %s %s %lld\n", b->o->method->name, what, most[1]);
+        printf("result %s %s %lld %lld %lld", b->o->method->name, what, all[0], all[1], most[0]);
+    }
+}
+
 static void measure(struct bench *b, int write)
 {
     const char *what = write ? "write" : "read";
-    long long mine[3] = {b->t.work->bytes, b->t.work->pieces, 0}, all[3], peak, most;
 
     b->t.write = write;
-    b->t.most = b->o->warm_up;
-    forget_peak();
-    run(b);
-    b->t.most = -1;
-    forget_told(b);
-    peak = status_bytes("VmHWM:") - b->resident;
-    MPI_Reduce(&peak, &most, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
-    MPI_Reduce(mine, all, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (b->rank == 0)
-        printf("result %s %s %lld %lld %lld", b->o->method->name, what, all[0], all[1], most);
+    warm_up(b, what);
     for (int i = 0; i < b->o->repeats; i++) {
+        forget_told(b);
         double seconds = run(b);
 
         if (b->rank == 0)
             printf(" %.5f", seconds);
         if (!write && b->o->verify)
             check_memory(b);
-        if (i + 1 < b->o->repeats)
-            forget_told(b);
     }
     if (b->rank == 0) {
         printf("\n");
@@ -447,6 +488,7 @@ int main(int argc, char **argv)
     b.t.file = o.file;
     b.t.hints = parse_hints(o.hints);
     MPI_Barrier(MPI_COMM_WORLD);
+    b.share = share();
     b.resident = status_bytes("VmRSS:");
     if (o.write)
         measure(&b, 1);

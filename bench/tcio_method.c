@@ -42,6 +42,13 @@ static double lap(double *since)
     return passed;
 }
 
+static void pause_before_close(struct transfer *t, double *clock)
+{
+    if (t->before_close != NULL)
+        t->before_close(t->arg);
+    lap(clock);
+}
+
 static int mode_of(const struct transfer *t)
 {
     return t->write ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
@@ -108,7 +115,7 @@ static void independent(struct transfer *t)
     must(walk(t, t->write ? write_piece : read_piece, &i), "independent transfer");
     t->moved = lap(&clock);
     MPI_File_get_info(i.file, &t->told);
-    lap(&clock);
+    pause_before_close(t, &clock);
     must(MPI_File_close(&i.file), "MPI_File_close");
     t->closed = lap(&clock);
 }
@@ -223,7 +230,7 @@ static void collective(struct transfer *t)
     }
     t->moved += lap(&clock);
     MPI_File_get_info(file, &t->told);
-    lap(&clock);
+    pause_before_close(t, &clock);
     must(MPI_File_close(&file), "MPI_File_close");
     free(c.buffer);
     t->closed = lap(&clock);
@@ -261,7 +268,7 @@ static void library(struct transfer *t)
     must(walk(t, t->write ? write_to_library : read_from_library, &l), "transfer by the library");
     t->moved = lap(&clock);
     tcio_get_info(l.file, &t->told);
-    lap(&clock);
+    pause_before_close(t, &clock);
     must(tcio_close(l.file), "tcio_close");
     t->closed = lap(&clock);
 }
@@ -298,6 +305,7 @@ static void posix(struct transfer *t)
     t->opened = lap(&clock);
     must_posix(walk(t, t->write ? pwrite_piece : pread_piece, &x) == 0, "a piece");
     t->moved = lap(&clock);
+    pause_before_close(t, &clock);
     must_posix(close(x.fd) == 0, "close");
     t->closed = lap(&clock);
 }

@@ -16,6 +16,8 @@ struct transfer {
     int write;
     int64_t most; /* calls of a method that has one for each piece; -1: all */
     MPI_Info hints;
+    void (*before_close)(void *arg); /* NULL, or called when all pieces were handed over */
+    void *arg;
     double opened, moved, closed; /* seconds of opening, of the calls, of closing */
     MPI_Info told; /* what the file's information says at last; free it if not null */
 };

@@ -139,7 +139,8 @@ static int64_t enter(int write, off64_t off, size_t len)
     return cio_throttle_enter(all.throttle, getpid(), write, off, (int64_t)len);
 }
 
-ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t off)
+/* By no name that another library in LD_PRELOAD may have, too. */
+static ssize_t write_part(int fd, const void *buf, size_t len, off64_t off)
 {
     int64_t until;
 
@@ -149,7 +150,7 @@ ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t off)
     return sleep_until(until, all.pwrite(fd, buf, len, off));
 }
 
-ssize_t pread64(int fd, void *buf, size_t len, off64_t off)
+static ssize_t read_part(int fd, void *buf, size_t len, off64_t off)
 {
     int64_t until;
 
@@ -159,14 +160,24 @@ ssize_t pread64(int fd, void *buf, size_t len, off64_t off)
     return sleep_until(until, all.pread(fd, buf, len, off));
 }
 
+ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t off)
+{
+    return write_part(fd, buf, len, off);
+}
+
+ssize_t pread64(int fd, void *buf, size_t len, off64_t off)
+{
+    return read_part(fd, buf, len, off);
+}
+
 ssize_t pwrite(int fd, const void *buf, size_t len, off_t off)
 {
-    return pwrite64(fd, buf, len, off);
+    return write_part(fd, buf, len, off);
 }
 
 ssize_t pread(int fd, void *buf, size_t len, off_t off)
 {
-    return pread64(fd, buf, len, off);
+    return read_part(fd, buf, len, off);
 }
 
 ssize_t write(int fd, const void *buf, size_t len)
