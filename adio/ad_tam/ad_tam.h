@@ -98,12 +98,14 @@ typedef struct {
 } ADIOI_TAM_Choice;
 
 /* What a rank has yet to complete of a call that it has returned from (ad_tam_early.c). */
-typedef struct {
+typedef struct ADIOI_TAM_Early {
     pthread_mutex_t lock;       /* of all this: not all of ROMIO's calls have a lock, get_size has none */
     struct cio_op *op;          /* NULL: nothing */
     struct cio_comm *comm;
     ADIOI_TAM_Call *call;       /* for the report */
     int error;                  /* found then, and not delivered yet: a negative errno */
+    ADIO_File fd;               /* whose it is, */
+    struct ADIOI_TAM_Early *next;       /* and the next one that this process has */
 } ADIOI_TAM_Early;
 
 /* What a call cannot do without, for when there is no memory (ad_tam_reserve.c). */
@@ -389,6 +391,7 @@ int ADIOI_TAM_Talk_progress(ADIOI_TAM_Talk * talk);
 int ADIOI_TAM_Progress(void);
 void ADIOI_TAM_Nap(void);       /* between two looks at them */
 int ADIOI_TAM_Is_outstanding(ADIO_File fd);
+int ADIOI_TAM_Is_same_file(ADIO_File one, ADIO_File other);
 void ADIOI_TAM_Begin_blocking(void);
 void ADIOI_TAM_End_blocking(void);
 

@@ -1,8 +1,9 @@
 /*
  * ad_tam: a rank that has returned from a collective call before it was over (cb_early_return).
  *
- * The engine's operation stays with the file, and is completed before anything else is done with it:
- * another collective call, a sync, a close, an independent access, which thus sees what was written.
+ * The engine's operation stays with the file, and is completed before anything else is done with it,
+ * through whatever handle: another collective call, a sync, a close, an independent access, which
+ * thus sees what was written, and is not written over by what is read, modified and written back.
  * That needs only ranks that are still in the call, or have completed it, so it never waits for a
  * rank that may wait for this one.
  *
@@ -15,6 +16,31 @@
 
 #include "ad_tam.h"
 
+#include <sched.h>
+
+/* The files of this process that have something to complete. Its lock is held for a moment only. */
+static ADIOI_TAM_Early *left;
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void remember(ADIOI_TAM_Early * early)
+{
+    pthread_mutex_lock(&left_lock);
+    early->next = left;
+    __atomic_store_n(&left, early, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&left_lock);
+}
+
+static void forget(ADIOI_TAM_Early * early)
+{
+    ADIOI_TAM_Early **link = &left;
+
+    pthread_mutex_lock(&left_lock);
+    while (*link != early)
+        link = &(*link)->next;
+    *link = early->next;
+    pthread_mutex_unlock(&left_lock);
+}
+
 void ADIOI_TAM_Leave(ADIO_File fd, struct cio_op *op, struct cio_comm *comm, ADIOI_TAM_Call * call)
 {
     ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
@@ -23,6 +49,8 @@ void ADIOI_TAM_Leave(ADIO_File fd, struct cio_op *op, struct cio_comm *comm, ADI
     early->op = op;
     early->comm = comm;
     early->call = call;
+    early->fd = fd;
+    remember(early);
     pthread_mutex_unlock(&early->lock);
 }
 
@@ -47,6 +75,7 @@ static void complete(ADIO_File fd, ADIOI_TAM_Early * early)
     ADIOI_TAM_Show(fd, &stats);
     if (early->error == 0)
         early->error = rc;
+    forget(early);
 }
 
 void ADIOI_TAM_Early_init(ADIOI_TAM_Early * early)
@@ -59,7 +88,7 @@ void ADIOI_TAM_Early_init(ADIOI_TAM_Early * early)
     pthread_mutexattr_destroy(&recursive);
 }
 
-void ADIOI_TAM_Complete(ADIO_File fd)
+static void complete_own(ADIO_File fd)
 {
     ADIOI_TAM_Early *early = &ADIOI_TAM_File_of(fd)->early;
 
@@ -67,6 +96,57 @@ void ADIOI_TAM_Complete(ADIO_File fd)
     if (early->op != NULL)
         complete(fd, early);
     pthread_mutex_unlock(&early->lock);
+}
+
+/* Takes its lock if there is something to complete; *busy: another thread has it, and completes it. */
+static int hold(ADIOI_TAM_Early * early, int *busy)
+{
+    if (pthread_mutex_trylock(&early->lock) != 0) {
+        *busy = 1;
+        return 0;
+    }
+    if (early->op != NULL)
+        return 1;
+    pthread_mutex_unlock(&early->lock); /* this thread completes it */
+    return 0;
+}
+
+/*
+ * Finds one that was left through another handle of the file, and takes its lock, which keeps that
+ * handle from being closed. It is only tried for: whoever has it may come for the list's.
+ */
+static ADIOI_TAM_Early *hold_another(ADIO_File fd, int *busy)
+{
+    ADIOI_TAM_Early *early;
+
+    *busy = 0;
+    pthread_mutex_lock(&left_lock);
+    for (early = left; early != NULL; early = early->next)
+        if (ADIOI_TAM_Is_same_file(early->fd, fd) && hold(early, busy))
+            break;
+    pthread_mutex_unlock(&left_lock);
+    return early;
+}
+
+static void complete_others(ADIO_File fd)
+{
+    ADIOI_TAM_Early *early;
+    int busy = 1;
+
+    while (busy && __atomic_load_n(&left, __ATOMIC_ACQUIRE) != NULL) {
+        while ((early = hold_another(fd, &busy)) != NULL) {
+            complete(early->fd, early);
+            pthread_mutex_unlock(&early->lock);
+        }
+        if (busy)
+            sched_yield();
+    }
+}
+
+void ADIOI_TAM_Complete(ADIO_File fd)
+{
+    complete_own(fd);
+    complete_others(fd);
 }
 
 /* The error that is due, which is then delivered; 0: none. */

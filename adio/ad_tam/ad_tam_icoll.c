@@ -302,7 +302,7 @@ void ADIOI_TAM_End_blocking(void)
 }
 
 /* The same file, by the same or another handle or name. */
-static int is_same_file(ADIO_File one, ADIO_File other)
+int ADIOI_TAM_Is_same_file(ADIO_File one, ADIO_File other)
 {
     struct stat a, b;
 
@@ -320,7 +320,7 @@ int ADIOI_TAM_Is_outstanding(ADIO_File fd)
         return 0;
     pthread_mutex_lock(&list_lock);
     for (pending * p = under_way; p != NULL && !found; p = p->next)
-        found = is_same_file(p->fd, fd);
+        found = ADIOI_TAM_Is_same_file(p->fd, fd);
     pthread_mutex_unlock(&list_lock);
     return found;
 }

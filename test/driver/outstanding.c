@@ -10,10 +10,12 @@
  *              ir   a blocking collective read of what was there before, then a write
  *              is   each rank's own strided write
  *              ic   each rank's own contiguous writes
+ *              in   each rank's own nonblocking strided write
  *              order  rank 0 waits for A before it comes to B, others after it
  *              lone   rank 1 writes by itself, and rank 0 waits for that before it waits for A
+ *              wc   A is a blocking collective write, and then come each rank's own contiguous ones
  *   HANDLES  one: the same file handle; two: B goes through another one; parts: through one of
- *            half of the ranks
+ *            half of the ranks; self: through one of each rank's own
  *   BYTES    of a piece, at most
  *   TIMES    that it is done
  *
@@ -290,18 +292,53 @@ static void own_strided(struct run *r)
     wait_for(&request);
 }
 
-static void own_contiguous(struct run *r)
+/* Without a view if it is another handle: then ROMIO takes no locks. */
+static void write_contiguously(struct run *r)
 {
     const struct part *q = &r->plan->part[1];
+    const unsigned pause = next(3) * 500;
+    int done = 0;
+
+    for (int i = 0; r->b != MPI_FILE_NULL && i < q->n; done += q->len[i++]) {
+        MPI_Offset at = r->b == r->a ? q->at + done : q->off[i];
+
+        if (i % 8 == 0)
+            usleep(pause);
+        OK(MPI_File_write_at(r->b, at, q->data + done, q->len[i], MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+}
+
+static void own_contiguous(struct run *r)
+{
     MPI_Request request;
-    MPI_Offset at = q->at;
 
     begin_write(r->a, &r->plan->part[0], &request);
     poke(&request);
-    for (int i = 0; r->b != MPI_FILE_NULL && i < q->n; at += q->len[i++])
-        OK(MPI_File_write_at(r->b, at, q->data + (at - q->at), q->len[i], MPI_BYTE,
-                             MPI_STATUS_IGNORE));
+    write_contiguously(r);
     wait_for(&request);
+}
+
+static void after_blocking(struct run *r)
+{
+    const struct part *q = &r->plan->part[0];
+
+    OK(MPI_File_write_at_all(r->a, q->at, q->data, q->bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    write_contiguously(r);
+}
+
+static void own_nonblocking(struct run *r)
+{
+    const struct part *q = &r->plan->part[1];
+    MPI_Request request[2];
+    int first = (int)next(2);
+
+    begin_write(r->a, &r->plan->part[0], &request[0]);
+    poke(&request[0]);
+    request[1] = MPI_REQUEST_NULL;
+    if (r->b != MPI_FILE_NULL)
+        OK(MPI_File_iwrite_at(r->b, q->at, q->data, q->bytes, MPI_BYTE, &request[1]));
+    wait_for(&request[first]);
+    wait_for(&request[1 - first]);
 }
 
 static void in_another_order(struct run *r)
@@ -339,10 +376,12 @@ static const struct kind {
     const char *name;
     void (*run)(struct run *r);
     int parts;
+    int plain; /* another handle has no view */
 } kinds[] = {{"ii", other_is_nonblocking, 2}, {"iii", three_nonblocking, 3},
              {"iw", other_is_blocking, 2},    {"ir", read_between, 2},
-             {"is", own_strided, 2},          {"ic", own_contiguous, 2},
-             {"order", in_another_order, 2},  {"lone", lone_write, 2}};
+             {"is", own_strided, 2},          {"ic", own_contiguous, 2, 1},
+             {"in", own_nonblocking, 2},      {"order", in_another_order, 2},
+             {"lone", lone_write, 2},         {"wc", after_blocking, 2, 1}};
 
 static const struct kind *find_kind(const char *name)
 {
@@ -363,11 +402,13 @@ static MPI_File open_second(const char *handles, MPI_File first)
         return first;
     if (strcmp(handles, "parts") == 0)
         MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm);
+    if (strcmp(handles, "self") == 0)
+        MPI_Comm_dup(MPI_COMM_SELF, &comm);
     OK(MPI_File_open(comm, path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     if (comm == MPI_COMM_WORLD)
         return file;
     MPI_Comm_free(&comm);
-    if (rank % 2 != 0)
+    if (strcmp(handles, "parts") == 0 && rank % 2 != 0)
         OK(MPI_File_close(&file));
     return file;
 }
@@ -383,7 +424,7 @@ static void once(const struct kind *kind, const char *handles, int most)
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &r.a));
     use_view(r.a, &plan);
     r.b = open_second(handles, r.a);
-    if (r.b != r.a && r.b != MPI_FILE_NULL)
+    if (r.b != r.a && r.b != MPI_FILE_NULL && !kind->plain)
         use_view(r.b, &plan);
     kind->run(&r);
     if (r.b != r.a && r.b != MPI_FILE_NULL)

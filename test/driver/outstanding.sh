@@ -39,11 +39,11 @@ test_outstanding() {
     [ -z "$full" ] || times=200
     TIMEOUT=$((60 + 2 * times))
     for hints in default enable striped messages order uring blocking; do
-        for kind in ii iii iw ir is ic order lone; do
-            for handles in one two parts; do
+        for kind in ii iii iw ir is ic in order lone wc; do
+            for handles in one two parts self; do
                 turn=$((turn + 1))
                 for bytes in 9 700; do # all in one round, or in many
-                    [ -n "$full" ] || [ $((turn % 2)) -eq $((bytes / 700)) ] || continue
+                    [ -n "$full" ] || [ $(((turn + turn / 4) % 2)) -eq $((bytes / 700)) ] || continue
                     test_case "outstanding.$hints.$kind.$handles.$bytes" \
                         outstanding 4 $hints $kind $handles $bytes $times
                 done
@@ -52,6 +52,9 @@ test_outstanding() {
     done
     for kind in ii iw is order; do
         test_case "outstanding.3x3.$kind" outstanding 3x3-cyclic enable $kind one 100 $times
+    done
+    for handles in one two parts self; do # ranks return early
+        test_case "outstanding.early.$handles" outstanding 7 order wc $handles 2000 $times
     done
     for kind in ii iw ir; do
         test_case "outstanding.unviewed.$kind" unviewed '' $kind $times
