@@ -54,7 +54,6 @@ typedef struct {
     int aggregators_given;
     int same;                   /* their hints */
     int error;
-    int flat;                   /* one rank on every node */
     int node_of[];              /* the first time; and who shares cores (ADIOI_TAM_CROWDED) */
 } ADIOI_TAM_News;
 #define ADIOI_TAM_CROWDED (1 << 30)
@@ -129,8 +128,7 @@ typedef struct ADIOI_TAM_File {
     unsigned int segments;      /* named so far */
     ADIOI_TAM_News *news;       /* room for what rank 0 tells, so that everybody can be told */
     ADIOI_TAM_Said *said;       /* room for what this rank is told by others, until they are mapped */
-    int mapped;                 /* all have been told who is on which node, */
-    int flat;                   /* one on each */
+    int mapped;                 /* all have been told who is on which node */
     int crowded;                /* ranks share the cores that this one may run on */
     struct cio_nodes *nodes;    /* made from that with the first groups */
     struct cio_layout layout;   /* found out at the same time; the same on every rank, */
@@ -294,12 +292,12 @@ static inline int ADIOI_TAM_Has_groups(const ADIOI_TAM_File * layer)
 
 /*
  * Why a collective call does not go to the engine, as far as that is known before it; NULL: it
- * does. The same on all ranks. Collective, unless they have agreed on hints already. Of nonblocking
- * calls it refuses only those that it was told to: ROMIO's own write what nobody asked to write,
- * and lose what other calls write there meanwhile. The second: as far as this rank's hints tell;
- * local.
+ * does. The same on all ranks. Collective, unless they have agreed on hints already. It refuses only
+ * what it was told to, or what needs no other rank: ROMIO's own nonblocking calls write what nobody
+ * asked to write, and lose what other calls write there meanwhile, and its blocking ones let no
+ * nonblocking call under way progress. The second: as far as this rank's hints tell; local.
  */
-const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking);
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write);
 const char *ADIOI_TAM_Refuse_by_hints(ADIO_File fd, int write);
 
 /* What there is to show and report of such a call. */

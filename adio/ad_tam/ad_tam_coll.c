@@ -35,21 +35,16 @@ const char *ADIOI_TAM_Refuse_by_hints(ADIO_File fd, int write)
     return NULL;
 }
 
-const char *ADIOI_TAM_Refuse(ADIO_File fd, int write, int nonblocking)
+const char *ADIOI_TAM_Refuse(ADIO_File fd, int write)
 {
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    const char *why;
     int size;
 
     MPI_Comm_size(fd->comm, &size);
     if (size == 1)
         return "there is one rank";
-    if (!layer->agreed)
+    if (!ADIOI_TAM_File_of(fd)->agreed)
         ADIOI_TAM_Agree(fd);
-    why = ADIOI_TAM_Refuse_by_hints(fd, write);
-    if (why == NULL && !nonblocking && !ADIOI_TAM_Is_asked(layer) && layer->flat)
-        why = "every node has one rank";
-    return why;
+    return ADIOI_TAM_Refuse_by_hints(fd, write);
 }
 
 static enum cio_switch as_switch(int romio)
@@ -324,7 +319,7 @@ static ADIOI_TAM_Way serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
     ADIOI_TAM_Pool_trim();
     ADIOI_TAM_Complete(fd);
     ADIOI_TAM_Report_kept(fd);
-    refusal = ADIOI_TAM_Refuse(fd, write, 0);
+    refusal = ADIOI_TAM_Refuse(fd, write);
     if (refusal != NULL) {
         leave(fd, write, refusal);
         return ADIOI_TAM_BELOW;

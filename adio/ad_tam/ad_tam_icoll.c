@@ -379,7 +379,7 @@ static const char *unprepared(ADIO_File fd)
 static const char *refuse(ADIO_File fd, int write)
 {
     if (is_ready(fd))
-        return ADIOI_TAM_Refuse(fd, write, 1);
+        return ADIOI_TAM_Refuse(fd, write);
     return fd->atomicity ? "atomic mode is on" : NULL;
 }
 

@@ -58,13 +58,8 @@ static int mark_crowded(const ADIOI_TAM_Said * said, int size, int *node_of)
 
 static void map_nodes(ADIO_File fd, int size, ADIOI_TAM_News * n)
 {
-    int last = 0;
-
     n->token = make_token();
     n->error = find_nodes(fd, size, n->node_of);
-    for (int i = 0; n->error == 0 && i < size; i++)
-        last = n->node_of[i] > last ? n->node_of[i] : last;
-    n->flat = last == size - 1;
     if (n->error == 0)
         n->error = mark_crowded(ADIOI_TAM_File_of(fd)->said, size, n->node_of);
 }
@@ -99,7 +94,6 @@ static void take_map(ADIOI_TAM_File * layer, int rank, int size)
     ADIOI_TAM_News *n = layer->news;
 
     layer->token = n->token;
-    layer->flat = n->flat;
     layer->crowded = (n->node_of[rank] & ADIOI_TAM_CROWDED) != 0;
     for (int i = 0; i < size; i++)
         n->node_of[i] &= ~ADIOI_TAM_CROWDED;

@@ -43,6 +43,8 @@ struct cio_choice cio_choose(const struct cio_totals *t, enum cio_switch tam)
     if (t->spans <= t->hi - t->lo)
         return (struct cio_choice){.alone = t->bytes / t->pieces >= LARGE_PIECE,
                                    .why = "ranks do not interleave"};
+    if (t->node_ranks == 1)
+        return leave("every node has one rank");
     if (t->bytes / t->pieces >= LARGE_PIECE)
         return leave("pieces are large");
     if (t->bytes / t->pieces < TINY_PIECE)

@@ -54,11 +54,11 @@ test_case() { # NAME COMMAND...
 skip() { echo "$*"; return 77; }
 need_root() { [ "$(id -u)" -eq 0 ] || skip "needs root"; }
 
-# The launcher and its options for a number of ranks (4) or a layout of 3 nodes (3x3, 3x3-cyclic).
+# The launcher and its options for a number of ranks (4) or a layout of 3 nodes (3x1, 3x3, 3x3-cyclic).
 launcher() { # SIDE LAYOUT
     case $2 in
-    3x3*) command_line=("$top/tools/vcluster" run --name "$cluster" -ppn 3 --mpi "${mpi[$1]}" --timeout "$TIMEOUT")
-        [ "$2" = 3x3 ] || command_line+=(--cyclic)
+    3x*) command_line=("$top/tools/vcluster" run --name "$cluster" -ppn "${2:2:1}" --mpi "${mpi[$1]}" --timeout "$TIMEOUT")
+        [ "$2" != 3x3-cyclic ] || command_line+=(--cyclic)
         command_line+=(--) ;;
     *) command_line=(timeout -k 5 "$TIMEOUT" "${mpi[$1]}/bin/mpiexec")
         [ "$1" != asan ] || command_line+=("${asan_environment[@]}")

@@ -15,7 +15,7 @@ outstanding_hints() { # NAME
 }
 
 outstanding() { # LAYOUT HINTS KIND HANDLES BYTES TIMES
-    case $1 in 3x3*) enter_cluster || return ;; esac
+    case $1 in 3x*) enter_cluster || return ;; esac
     launch ours "$1" "$(outstanding_hints "$2")" outstanding "$file" "$3" "$4" "$5" "$6" "$((turn + 1))"
 }
 
@@ -55,6 +55,11 @@ test_outstanding() {
     done
     for handles in one two parts self; do # ranks return early
         test_case "outstanding.early.$handles" outstanding 7 order wc $handles 2000 $times
+    done
+    for kind in ii iii iw ir order; do # a rank on each node: nobody waits for a call of the driver below
+        for handles in one two parts self; do
+            test_case "outstanding.3x1.$kind.$handles" outstanding 3x1 default $kind $handles 100 $times
+        done
     done
     for kind in ii iw ir; do
         test_case "outstanding.unviewed.$kind" unviewed '' $kind $times

@@ -112,6 +112,10 @@ int main(void)
     CHECK(is_served(&t, CIO_AUTOMATIC));
     CHECK(strstr(cio_choose(&t, CIO_AUTOMATIC).why, "tiny") != NULL);
     CHECK(strstr(cio_choose(&t, CIO_ENABLE).why, "asked") != NULL);
+    t.node_ranks = 1;
+    CHECK(!is_served(&t, CIO_AUTOMATIC));
+    CHECK(strstr(cio_choose(&t, CIO_AUTOMATIC).why, "one rank") != NULL);
+    CHECK(is_served(&t, CIO_ENABLE));
     t.node_ranks = 8;
     t.pieces = 1 << 14;
     t.spans = 1 << 20; /* side by side */
