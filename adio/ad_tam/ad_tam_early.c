@@ -37,7 +37,7 @@ static void forget(ADIOI_TAM_Early * early)
     pthread_mutex_lock(&left_lock);
     while (*link != early)
         link = &(*link)->next;
-    *link = early->next;
+    __atomic_store_n(link, early->next, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&left_lock);
 }
 

@@ -59,7 +59,7 @@ static void forget(pending * p)
     pthread_mutex_lock(&list_lock);
     while (*link != p)
         link = &(*link)->next;
-    *link = p->next;
+    __atomic_store_n(link, p->next, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&list_lock);
 }
 

@@ -106,6 +106,15 @@ test_hints() {
     test_case driver.threads.size.early launch ours 4 'romio_tam enable
 cb_early_return enable' threads "$scratch/files/file" size
     test_case driver.threads.nonblocking launch ours 4 'romio_tam enable' threads "$scratch/files/file" nonblocking
+    TIMEOUT=120
+    for when in own one; do
+        test_case "driver.threads.$when.nonblocking" launch ours 4 '' threads "$scratch/files/file" $when nonblocking
+        test_case "driver.threads.$when.mixed" launch ours 4 'romio_tam enable' threads "$scratch/files/file" $when mixed
+        test_case "driver.threads.$when.uring" launch ours 4 'romio_tam enable
+cb_buffer_size 65536
+cb_pipeline_io uring' threads "$scratch/files/file" $when mixed
+    done
+    TIMEOUT=25
     test_case driver.nonblocking_order.volume launch ours 9 'romio_tam enable' nonblocking_order "$scratch/files/file" volume 16
     test_case driver.nonblocking_order.atomic launch ours 4 'romio_tam enable' nonblocking_order "$scratch/files/file" atomic
     for when in shm p2p; do

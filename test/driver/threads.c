@@ -1,9 +1,17 @@
 /*
- * Two threads of each rank, under MPI_THREAD_MULTIPLE.
+ * Several threads of each rank, under MPI_THREAD_MULTIPLE.
  *
  * Usage: threads FILE size         one writes collectively, the other asks for the size of the file
  *        threads FILE nonblocking  each writes to a file of its own, FILE and FILE.2, with
  *                                  nonblocking collective calls
+ *        threads FILE own KIND     four write and read, each a file of its own; KIND is
+ *                                  nonblocking, or mixed: one of them makes blocking calls
+ *        threads FILE one KIND     the same, all one file, each through a handle of its own: their
+ *                                  pieces lie in turn, so that each fills the holes of the others
+ *
+ * Not more than one makes blocking collective calls: ROMIO has one lock, which such a call holds
+ * from its beginning to its end, so that two on two ranks may wait for each other for ever, with
+ * stock MPICH too.
  */
 #include "gather.h"
 
@@ -112,6 +120,104 @@ static void write_two(void)
     free(buf);
 }
 
+/* ---- four threads ---- */
+
+#define THREADS 4
+#define SMALL 40 /* bytes of a piece */
+#define TURNS 6
+
+struct work {
+    MPI_File file;
+    int thread;
+    const char *kind;
+    int wrong;
+};
+
+static int is_nonblocking(const struct work *w)
+{
+    return w->thread > 0 || strcmp(w->kind, "mixed") != 0;
+}
+
+static void write_pieces(const struct work *w, int call, unsigned char *buf)
+{
+    MPI_Request request;
+
+    memset(buf, 1 + 50 * w->thread + 5 * rank + call, SMALL * PIECES);
+    if (is_nonblocking(w)) {
+        OK(MPI_File_iwrite_at_all(w->file, 0, buf, SMALL * PIECES, MPI_BYTE, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+        OK(MPI_File_write_at_all(w->file, 0, buf, SMALL * PIECES, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+}
+
+static int read_wrong(const struct work *w, int call, unsigned char *buf)
+{
+    MPI_Request request;
+    int wrong = 0;
+
+    memset(buf, 0, SMALL * PIECES);
+    if (is_nonblocking(w)) {
+        OK(MPI_File_iread_at_all(w->file, 0, buf, SMALL * PIECES, MPI_BYTE, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+        OK(MPI_File_read_at_all(w->file, 0, buf, SMALL * PIECES, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    for (int i = 0; i < SMALL * PIECES; i++)
+        wrong += buf[i] != (unsigned char)(1 + 50 * w->thread + 5 * rank + call);
+    return wrong;
+}
+
+static void *write_and_read(void *argument)
+{
+    struct work *w = argument;
+    unsigned char *buf = malloc(SMALL * PIECES);
+
+    for (int call = 0; call < TURNS; call++) {
+        write_pieces(w, call, buf);
+        w->wrong += read_wrong(w, call, buf);
+    }
+    free(buf);
+    return NULL;
+}
+
+/* Pieces of all threads of all ranks in turn. */
+static void open_work(struct work *w, int own)
+{
+    int mode = MPI_MODE_RDWR | MPI_MODE_CREATE;
+    MPI_Datatype piece, type;
+    char name[1100];
+
+    snprintf(name, sizeof(name), "%s.%d", path, own ? w->thread : 0);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &w->file));
+    MPI_Type_contiguous(SMALL, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)SMALL * size * THREADS, &type);
+    MPI_Type_commit(&type);
+    OK(MPI_File_set_view(w->file, (MPI_Offset)SMALL * (rank * THREADS + w->thread), MPI_BYTE, type,
+                         "native", MPI_INFO_NULL));
+    MPI_Type_free(&type);
+    MPI_Type_free(&piece);
+}
+
+static void four(int own, const char *kind)
+{
+    struct work work[THREADS];
+    pthread_t thread[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        work[i] = (struct work){.thread = i, .kind = kind};
+        open_work(&work[i], own);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, write_and_read, &work[i]);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        CHECK(work[i].wrong == 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        OK(MPI_File_close(&work[i].file));
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -127,6 +233,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[2], "size") == 0)
         write_and_ask();
+    else if (argc > 3)
+        four(strcmp(argv[2], "own") == 0, argv[3]);
     else
         write_two();
     return end();
