@@ -86,7 +86,7 @@ static inline void cio_onesided_progress(struct cio_onesided *os)
 
 /*
  * Backs bytes of a region on this node by memory: -ENOSPC now rather than a SIGBUS later. What is
- * exposed is backed from the start.
+ * exposed is backed from the start, if there is another node; its first page in any case.
  */
 static inline int cio_onesided_back(struct cio_onesided *os, int rank, int64_t from, int64_t to)
 {

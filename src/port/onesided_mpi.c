@@ -145,8 +145,6 @@ static void mpi_destroy(struct cio_onesided *os)
     if (p->win != MPI_WIN_NULL)
         (void)MPI_Win_free(&p->win);
     leave_segment(p);
-    if (p->comm != MPI_COMM_NULL)
-        (void)MPI_Comm_free(&p->comm);
     free(p->node_of);
     free(p->place);
     free(p);
@@ -174,39 +172,58 @@ static int worst(struct port *p, int rc)
     return failed != 0 ? failed : -(int)word;
 }
 
+/* What each rank tells all others first. */
+struct hello {
+    uint64_t name[2]; /* two digests of the processor name */
+    uint64_t random;  /* rank 0's is used */
+};
+
+static uint64_t digest(const char *s, uint64_t h)
+{
+    for (; *s != '\0'; s++)
+        h = (h ^ (unsigned char)*s) * 1099511628211u;
+    return h ^ h >> 29;
+}
+
+static int same_node(const struct hello *a, const struct hello *b)
+{
+    return a->name[0] == b->name[0] && a->name[1] == b->name[1];
+}
+
 /* Ranks with equal names are a node; nodes are numbered by their first ranks. */
-static void number_nodes(struct port *p, const char *names)
+static void number_nodes(struct port *p, const struct hello *all)
 {
     int nodes = 0;
 
     for (int r = 0; r < p->os.size; r++) {
-        const char *name = names + (size_t)r * MPI_MAX_PROCESSOR_NAME;
-        int first = 0, members = 0;
+        int first = 0, before = r - 1;
 
-        while (strcmp(names + (size_t)first * MPI_MAX_PROCESSOR_NAME, name) != 0)
+        while (!same_node(&all[first], &all[r]))
             first++;
-        for (int i = first; i < r; i++)
-            members += p->node_of[i] == p->node_of[first];
+        while (before >= 0 && !same_node(&all[before], &all[r]))
+            before--;
         p->node_of[r] = first == r ? nodes++ : p->node_of[first];
-        p->place[r] = members;
+        p->place[r] = before >= 0 ? p->place[before] + 1 : 0;
     }
     p->os.nodes = nodes;
 }
 
-static int find_nodes(struct port *p)
+static int find_nodes(struct port *p, struct hello *all, uint64_t *random)
 {
-    char *names = calloc((size_t)p->os.size, MPI_MAX_PROCESSOR_NAME);
-    char mine[MPI_MAX_PROCESSOR_NAME] = "";
-    int len, rc = worst(p, names == NULL || p->node_of == NULL || p->place == NULL ? -ENOMEM : 0);
+    struct hello mine = {0};
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int len, rc;
 
-    if (rc == 0)
-        rc = error_of(MPI_Get_processor_name(mine, &len));
-    if (rc == 0)
-        rc = error_of(
-            MPI_Allgather(mine, sizeof mine, MPI_CHAR, names, sizeof mine, MPI_CHAR, p->comm));
-    if (rc == 0)
-        number_nodes(p, names);
-    free(names);
+    (void)MPI_Get_processor_name(name, &len);
+    mine.name[0] = digest(name, 14695981039346656037u);
+    mine.name[1] = digest(name, 88172645463325252u);
+    if (getrandom(&mine.random, sizeof mine.random, 0) != (ssize_t)sizeof mine.random)
+        mine.random = (uint64_t)(uintptr_t)p;
+    rc = error_of(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, p->comm));
+    if (rc == 0) {
+        number_nodes(p, all);
+        *random = all[0].random;
+    }
     return rc;
 }
 
@@ -241,8 +258,10 @@ static int join_segment(struct port *p, uint64_t random)
     rc = ops->join(p->memory->self, name, ranks_here(p) * p->bytes, &p->segment);
     if (rc != 0)
         p->segment.base = NULL;
-    else
+    else if (p->os.nodes > 1) /* else nobody reaches it from outside */
         rc = ops->back(p->memory->self, &p->segment, start, start + p->exposed);
+    else
+        rc = ops->back(p->memory->self, &p->segment, start, start + PAGE);
     all = worst(p, rc);
     if (p->segment.base != NULL)
         ops->forget(p->memory->self, &p->segment);
@@ -251,17 +270,10 @@ static int join_segment(struct port *p, uint64_t random)
     return all;
 }
 
-static int join_node(struct port *p)
+static int join_node(struct port *p, uint64_t random)
 {
-    uint64_t random = 0;
-    int rc;
+    int rc = join_segment(p, random);
 
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        random = (uint64_t)(uintptr_t)p;
-    rc = error_of(MPI_Bcast(&random, 1, MPI_UINT64_T, 0, p->comm));
-    if (rc != 0)
-        return rc;
-    rc = join_segment(p, random);
     if (rc == 0 || rc == -EIO)
         return rc;
     if (p->os.rank == 0)
@@ -286,48 +298,61 @@ static int make_window(struct port *p)
     return rc;
 }
 
-static int set_up(struct port *p)
+static int set_up(struct port *p, struct hello *all)
 {
-    int rc = error_of(MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN));
+    uint64_t random = 0;
+    int rc = find_nodes(p, all, &random);
 
     if (rc == 0)
-        rc = find_nodes(p);
+        rc = join_node(p, random);
     if (rc == 0)
-        rc = join_node(p);
-    if (rc == 0)
-        rc = worst(p, make_window(p));
+        rc = make_window(p);
     return rc;
+}
+
+/* A port without anything yet, and room for what all ranks say of themselves. */
+static struct port *begin(MPI_Comm comm, struct hello **all)
+{
+    struct port *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return NULL;
+    p->comm = comm;
+    p->win = MPI_WIN_NULL;
+    p->os.ops = &mpi_ops;
+    MPI_Comm_rank(comm, &p->os.rank);
+    MPI_Comm_size(comm, &p->os.size);
+    p->node_of = malloc((size_t)p->os.size * sizeof *p->node_of);
+    p->place = malloc((size_t)p->os.size * sizeof *p->place);
+    p->os.node_of = p->node_of;
+    *all = calloc((size_t)p->os.size, sizeof **all);
+    if (p->node_of != NULL && p->place != NULL && *all != NULL)
+        return p;
+    free(*all);
+    mpi_destroy(&p->os);
+    return NULL;
 }
 
 int cio_onesided_mpi_create(MPI_Comm comm, int64_t bytes, int64_t exposed,
                             const struct cio_node_memory *memory, struct cio_onesided **out)
 {
-    struct port *p = calloc(1, sizeof *p);
-    int64_t word = p == NULL;
-    int rc;
+    struct hello *all = NULL;
+    struct port *p = begin(comm, &all);
+    int64_t missing = p == NULL;
+    int rc = error_of(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPI_INT64_T, MPI_MAX, comm));
 
-    rc = error_of(MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT64_T, MPI_MAX, comm));
-    if (rc != 0 || word != 0) {
-        free(p);
-        return rc != 0 ? rc : -ENOMEM;
-    }
-    p->comm = MPI_COMM_NULL;
-    p->win = MPI_WIN_NULL;
-    p->memory = memory;
-    p->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    p->exposed = exposed;
-    p->os.ops = &mpi_ops;
-    rc = error_of(MPI_Comm_dup(comm, &p->comm));
+    if (rc == 0 && missing)
+        rc = -ENOMEM;
     if (rc == 0) {
-        MPI_Comm_rank(p->comm, &p->os.rank);
-        MPI_Comm_size(p->comm, &p->os.size);
-        p->node_of = malloc((size_t)p->os.size * sizeof *p->node_of);
-        p->place = malloc((size_t)p->os.size * sizeof *p->place);
-        p->os.node_of = p->node_of;
-        rc = set_up(p);
+        p->memory = memory;
+        p->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+        p->exposed = exposed;
+        rc = set_up(p, all);
     }
+    free(p != NULL ? all : NULL);
     if (rc != 0) {
-        mpi_destroy(&p->os);
+        if (p != NULL)
+            mpi_destroy(&p->os);
         return rc;
     }
     *out = &p->os;

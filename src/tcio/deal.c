@@ -234,6 +234,15 @@ static int sort_wishes(const struct cio_space *s, const struct cio_wish *wish, i
     return 0;
 }
 
+/* Reads mostly come in rising order already. */
+static int rises(const struct cio_wish *w, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (w[i - 1].off > w[i].off)
+            return 0;
+    return 1;
+}
+
 static int by_offset(const void *a, const void *b)
 {
     const struct cio_wish *x = a, *y = b;
@@ -320,55 +329,147 @@ static void hand_out(const struct question *q, const struct cio_wish *w, int64_t
     }
 }
 
-static int ask(struct cio_tcio *f, int node, const struct question *q, int64_t *cut)
+static int ask(struct cio_tcio *f, int node, const struct question *q, uint64_t *id)
 {
     struct cio_space *s = f->space;
     struct cio_record *r = (void *)s->staging;
     char *code = cio_record_begin(s, CIO_RECORD_READ, f->path);
-    struct cio_answer answer = {0};
     int rc;
 
     r->base = q->e[0].off;
     r->span = cio_extent_end(q->e[q->n - 1]) - r->base;
     r->code = (int64_t)cio_code_encode(q->e, (size_t)q->n, r->base, code);
-    rc = cio_record_ask(s, node, &answer, s->staging, q->bytes);
+    rc = cio_record_send(s, node, id);
+    return rc == 0 ? cio_records_flush(s, node) : rc;
+}
+
+/* What is still wanted of a node; one question to each is under way at a time. */
+struct talk {
+    const struct cio_wish *w;
+    int64_t left;
+    uint64_t id; /* of the question, 0: none */
+    struct cio_patience patience;
+};
+
+/* The next question is composed of what is left, and so it is again when it has been answered. */
+static int ask_next(struct cio_tcio *f, int node, struct talk *t, struct question *q)
+{
+    if (t->left == 0)
+        return 0;
+    cio_patience_start(&t->patience);
+    (void)compose(q, t->w, t->left, f->space->sizes.answer);
+    return ask(f, node, q, &t->id);
+}
+
+static int take_answer(struct cio_tcio *f, int node, struct talk *t, struct question *q,
+                       int64_t *cut)
+{
+    struct cio_space *s = f->space;
+    struct cio_answer answer = {0};
+    int64_t taken = compose(q, t->w, t->left, s->sizes.answer);
+    int rc = cio_answer_take(s, node, t->id, &answer, s->answer, q->bytes);
+
     if (rc == 0 && answer.bytes != q->bytes)
         rc = -EBADMSG;
+    if (rc == 0)
+        hand_out(q, t->w, taken, s->answer);
     *cut |= answer.cut;
+    t->w += taken;
+    t->left -= taken;
+    t->id = 0;
     return rc;
 }
 
-static int read_there(struct cio_tcio *f, int node, const struct cio_wish *w, int64_t n,
-                      int64_t *cut)
-{
-    struct cio_space *s = f->space;
-    struct question q = {0};
-    int rc = n == 0 ? 0 : question_create(&q, s->sizes.record);
+/* The questions to all nodes. */
+struct talks {
+    struct cio_tcio *f;
+    struct talk *t;
+    struct question q;
+    int64_t *cut;
+};
 
-    for (int64_t taken; rc == 0 && n > 0; w += taken, n -= taken) {
-        taken = compose(&q, w, n, s->sizes.answer);
-        rc = ask(f, node, &q, cut);
-        if (rc == 0)
-            hand_out(&q, w, taken, s->staging);
+/* One look at each question that is under way. */
+static int look_at_all(void *self)
+{
+    struct talks *all = self;
+    int rc = 0, ready;
+
+    for (int n = 0; rc == 0 && n < all->f->space->os->nodes; n++) {
+        struct talk *t = &all->t[n];
+
+        if (t->id == 0)
+            continue;
+        rc = cio_answer_ready(all->f->space, n, t->id, &t->patience, &ready);
+        if (rc == 0 && ready)
+            rc = take_answer(all->f, n, t, &all->q, all->cut);
     }
-    question_destroy(&q);
+    return rc;
+}
+
+/* Asks those who have nothing to answer, but should; how many are asked now. */
+static int ask_all(struct talks *all, int *open)
+{
+    int nodes = all->f->space->os->nodes, rc = 0;
+
+    *open = 0;
+    for (int n = 0; rc == 0 && n < nodes; n++) {
+        if (all->t[n].id == 0)
+            rc = ask_next(all->f, n, &all->t[n], &all->q);
+        *open += all->t[n].id != 0;
+    }
+    return rc;
+}
+
+static int read_all(struct talks *all, const struct wishes *x)
+{
+    struct cio_space *s = all->f->space;
+    struct cio_patience p;
+    int open, here = s->node, rc;
+
+    for (int n = 0; n < s->os->nodes; n++)
+        if (n != here)
+            all->t[n] =
+                (struct talk){.w = x->w + x->start[n], .left = x->start[n + 1] - x->start[n]};
+    s->meanwhile = look_at_all;
+    s->meanwhile_self = all;
+    rc = ask_all(all, &open);
+    if (rc == 0)
+        rc =
+            read_here(all->f, x->w + x->start[here], x->start[here + 1] - x->start[here], all->cut);
+    cio_patience_start(&p);
+    while (rc == 0 && open > 0) {
+        rc = look_at_all(all);
+        if (rc == 0)
+            rc = ask_all(all, &open);
+        if (open > 0)
+            cio_patience_nap(s, &p);
+    }
+    cio_patience_end(s, &p);
+    s->meanwhile = NULL;
     return rc;
 }
 
 int cio_deal_reads(struct cio_tcio *f, const struct cio_wish *wish, int64_t n, int64_t *cut)
 {
     struct cio_space *s = f->space;
+    struct talks all = {.f = f, .cut = cut, .t = calloc((size_t)s->os->nodes, sizeof *all.t)};
     struct wishes x;
     int rc = sort_wishes(s, wish, n, &x);
 
-    for (int k = 0; rc == 0 && k < s->os->nodes; k++) {
-        int node = (s->node + k) % s->os->nodes;
+    for (int node = 0; rc == 0 && node < s->os->nodes; node++) {
         int64_t from = x.start[node], many = x.start[node + 1] - from;
 
-        qsort(x.w + from, (size_t)many, sizeof *x.w, by_offset);
-        rc = node == s->node ? read_here(f, x.w + from, many, cut)
-                             : read_there(f, node, x.w + from, many, cut);
+        if (!rises(x.w + from, many))
+            qsort(x.w + from, (size_t)many, sizeof *x.w, by_offset);
     }
+    if (rc == 0 && all.t == NULL)
+        rc = -ENOMEM;
+    if (rc == 0 && s->os->nodes > 1)
+        rc = question_create(&all.q, s->sizes.record);
+    if (rc == 0)
+        rc = read_all(&all, &x);
+    question_destroy(&all.q);
+    free(all.t);
     free(x.w);
     free(x.start);
     return rc;

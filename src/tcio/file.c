@@ -340,7 +340,7 @@ static int ask_nodes(struct cio_tcio *f, enum cio_record_kind kind, int64_t *sum
         if (n == s->node)
             continue;
         (void)cio_record_begin(s, kind, f->path);
-        failed = cio_record_ask(s, n, &answer, NULL, 0);
+        failed = cio_record_ask(s, n, &answer);
         rc = rc != 0 ? rc : failed;
         *sum += answer.bytes;
         *most = cio_max64(*most, answer.bytes);
@@ -419,7 +419,7 @@ int64_t cio_tcio_memory(const struct cio_tcio *f)
     int64_t blocks = f->log.allocated * (int64_t)sizeof *f->log.block +
                      f->wishes_allocated * (int64_t)sizeof *f->wish;
 
-    return z->region + z->record + z->staging + f->log.room + blocks +
+    return z->region + z->record + z->staging + z->answer + f->log.room + blocks +
            (f->window != NULL ? CIO_TCIO_WINDOW : 0);
 }
 

@@ -110,14 +110,18 @@ void cio_entry_forget(struct cio_space *s, int entry)
     pthread_mutex_unlock(&node->files);
 }
 
+void cio_entry_say(struct cio_space *s, int entry, int error, int64_t lo, int64_t hi)
+{
+    cio_log(CIO_LOG_NOTICE, "TCIO: %s: bytes %lld to %lld cannot be written: %s",
+            cio_node_of(s)->entry[entry].path, (long long)lo, (long long)hi - 1, strerror(-error));
+}
+
 void cio_entry_fail(struct cio_space *s, int entry, int error, int64_t lo, int64_t hi)
 {
-    struct cio_tcio_entry *e = &cio_node_of(s)->entry[entry];
-    int32_t none = 0;
+    int32_t *kept = &cio_node_of(s)->entry[entry].error, none = 0;
 
-    if (__atomic_compare_exchange_n(&e->error, &none, error, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-        cio_log(CIO_LOG_NOTICE, "TCIO: %s: bytes %lld to %lld cannot be written: %s", e->path,
-                (long long)lo, (long long)hi - 1, strerror(-error));
+    if (__atomic_compare_exchange_n(kept, &none, error, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        cio_entry_say(s, entry, error, lo, hi);
 }
 
 int cio_entry_error(struct cio_space *s, int entry)

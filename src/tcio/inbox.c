@@ -13,7 +13,8 @@
  * the answer before was taken (`consumed`). Writes behind them need not wait: a process that asks
  * sends nothing more until it has its answer. A question is answered once what was reserved in any
  * inbox of the node, when it was first seen, has been carried out: it may have been sent by
- * somebody who heard of that. Nobody waits while he serves.
+ * somebody who heard of that. Nobody waits while he serves; and who waits for room, with questions
+ * of his own that may have been answered, takes these answers, since others may wait for that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +26,9 @@
 
 enum record_state { RECORD_NEW, RECORD_SEEN, RECORD_ANSWERED, RECORD_DONE };
 
-#define SOME 256 /* extents decoded at a time */
+#define SOME 256         /* extents decoded at a time */
+#define FIRST_PAUSE 1e-4 /* seconds between looks at another node, at first */
+#define LAST_PAUSE 3e-3
 
 /* ---- waiting ---- */
 
@@ -39,7 +42,19 @@ static double now(void)
 
 void cio_patience_start(struct cio_patience *p)
 {
-    *p = (struct cio_patience){.turns = 0, .since = now()};
+    *p = (struct cio_patience){.since = now(), .pause = FIRST_PAUSE};
+}
+
+int cio_patience_due(struct cio_patience *p)
+{
+    double t = now();
+
+    if (t < p->due)
+        return 0;
+    p->due = t + p->pause;
+    if (p->pause < LAST_PAUSE)
+        p->pause *= 2;
+    return 1;
 }
 
 void cio_patience_nap(struct cio_space *s, struct cio_patience *p)
@@ -91,19 +106,32 @@ static int wait_for_room(struct cio_space *s, int node, uint64_t end)
     int target = s->proxy[node], rc = 0;
     uint64_t ring = (uint64_t)s->sizes.ring;
 
-    if (end - s->head[node] <= ring)
-        return 0;
     cio_patience_start(&p);
-    for (;;) {
+    while (rc == 0 && end - s->head[node] > ring) {
+        cio_patience_nap(s, &p);
+        rc = s->meanwhile != NULL ? s->meanwhile(s->meanwhile_self) : 0;
+        if (rc != 0 || !cio_patience_due(&p))
+            continue;
         rc = cio_onesided_get(s->os, &s->head[node], sizeof s->head[node], target, WORD(head));
         if (rc == 0)
             rc = cio_onesided_flush(s->os, target);
-        if (rc != 0 || end - s->head[node] <= ring)
-            break;
-        cio_patience_nap(s, &p);
     }
-    cio_patience_end(s, &p);
+    if (p.turns > 0)
+        cio_patience_end(s, &p);
     return rc;
+}
+
+/* Where the record goes; and how far the ring is free. */
+static int reserve(struct cio_space *s, int node, uint64_t length, uint64_t *pos)
+{
+    int target = s->proxy[node];
+    int rc = cio_onesided_add(s->os, length, target, WORD(tail), pos);
+
+    if (rc == 0)
+        rc = cio_onesided_get(s->os, &s->head[node], sizeof s->head[node], target, WORD(head));
+    if (rc == 0)
+        rc = cio_onesided_flush(s->os, target);
+    return rc == 0 ? wait_for_room(s, node, *pos + length) : rc;
 }
 
 /* Bytes [from, to) of the record, which may go round the end of the ring. */
@@ -128,11 +156,7 @@ int cio_record_send(struct cio_space *s, int node, uint64_t *id)
 
     length = (length + 7) / 8 * 8;
     r->length = (uint64_t)length;
-    rc = cio_onesided_add(s->os, r->length, target, WORD(tail), &pos);
-    if (rc == 0)
-        rc = cio_onesided_flush(s->os, target);
-    if (rc == 0)
-        rc = wait_for_room(s, node, pos + r->length);
+    rc = reserve(s, node, r->length, &pos);
     if (rc == 0)
         rc = put_part(s, target, pos, (int64_t)sizeof r->mark, length);
     if (rc == 0)
@@ -152,38 +176,28 @@ int cio_records_flush(struct cio_space *s, int node)
     return cio_onesided_flush(s->os, s->proxy[node]);
 }
 
-static int wait_for_answer(struct cio_space *s, int target, uint64_t id)
+int cio_answer_ready(struct cio_space *s, int node, uint64_t id, struct cio_patience *p, int *ready)
 {
-    struct cio_patience p;
+    int target = s->proxy[node], rc;
     uint64_t seen = 0;
-    int rc;
 
-    cio_patience_start(&p);
-    for (;;) {
-        rc = cio_onesided_get(s->os, &seen, sizeof seen, target, WORD(answer));
-        if (rc == 0)
-            rc = cio_onesided_flush(s->os, target);
-        if (rc != 0 || seen == id)
-            break;
-        cio_patience_nap(s, &p);
-    }
-    cio_patience_end(s, &p);
+    *ready = 0;
+    if (!cio_patience_due(p))
+        return 0;
+    rc = cio_onesided_get(s->os, &seen, sizeof seen, target, WORD(answer));
+    if (rc == 0)
+        rc = cio_onesided_flush(s->os, target);
+    *ready = seen == id;
     return rc;
 }
 
-int cio_record_ask(struct cio_space *s, int node, struct cio_answer *answer, char *to, int64_t most)
+int cio_answer_take(struct cio_space *s, int node, uint64_t id, struct cio_answer *answer, char *to,
+                    int64_t most)
 {
     int target = s->proxy[node];
     int64_t at = ring_at() + s->sizes.ring;
-    uint64_t id;
-    int rc = cio_record_send(s, node, &id);
+    int rc = cio_onesided_get(s->os, answer, sizeof *answer, target, at);
 
-    if (rc == 0)
-        rc = cio_onesided_flush(s->os, target);
-    if (rc == 0)
-        rc = wait_for_answer(s, target, id);
-    if (rc == 0)
-        rc = cio_onesided_get(s->os, answer, sizeof *answer, target, at);
     if (rc == 0 && most > 0)
         rc = cio_onesided_get(s->os, to, most, target, at + (int64_t)sizeof *answer);
     if (rc == 0)
@@ -193,6 +207,23 @@ int cio_record_ask(struct cio_space *s, int node, struct cio_answer *answer, cha
     if (rc == 0)
         rc = cio_onesided_flush(s->os, target);
     return rc != 0 ? rc : (int)answer->error;
+}
+
+int cio_record_ask(struct cio_space *s, int node, struct cio_answer *answer)
+{
+    struct cio_patience p;
+    uint64_t id;
+    int ready = 0, rc = cio_record_send(s, node, &id);
+
+    if (rc == 0)
+        rc = cio_records_flush(s, node);
+    cio_patience_start(&p);
+    while (rc == 0 && !ready) {
+        cio_patience_nap(s, &p);
+        rc = cio_answer_ready(s, node, id, &p, &ready);
+    }
+    cio_patience_end(s, &p);
+    return rc != 0 ? rc : cio_answer_take(s, node, id, answer, NULL, 0);
 }
 
 /* ---- an inbox ---- */
@@ -365,7 +396,8 @@ static int carry_out_read(struct cio_space *s, const struct cio_record *r,
 
 static int empty_node(struct cio_space *s, enum cio_record_kind kind, int entry, int64_t *told)
 {
-    int rc = cio_slots_empty(s, s->ranks_here, s->here, entry, kind == CIO_RECORD_DISCARD);
+    int rc = cio_slots_empty(s, s->ranks_here, s->here, entry,
+                             kind == CIO_RECORD_DISCARD ? CIO_EMPTY_DROP : CIO_EMPTY_WRITE);
     int late = cio_entry_error(s, entry);
 
     if (kind == CIO_RECORD_FORGET && rc == 0) {

@@ -78,7 +78,7 @@ static int move_window(struct cio_tcio *f, int64_t off)
     return 0;
 }
 
-/* Only where others' writes need not be seen before the next flush. */
+/* Only where others' writes need not be seen before a flush, which all processes make. */
 static int read_window(struct cio_tcio *f, int64_t off, char *buf, int64_t len, int64_t *got)
 {
     int near = f->read_at >= 0 && off >= f->read_at && off - f->read_at < CIO_TCIO_WINDOW;
@@ -134,7 +134,7 @@ int cio_tcio_read(struct cio_tcio *f, int64_t off, void *buf, int64_t len, int64
         return rc;
     if (level2_matters(f, off, len))
         rc = read_level2(f, off, buf, len, got);
-    else if (f->space->settings.immediate)
+    else if (f->space->settings.immediate || f->space->settings.open != NULL)
         rc = read_file(f, off, buf, len, got);
     else
         rc = read_window(f, off, buf, len, got);

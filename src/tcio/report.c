@@ -16,12 +16,14 @@ static void number(const struct cio_tcio_stats *file, const struct cio_tcio_stat
                    int64_t memory, int64_t count[CIO_TCIO_COUNTS])
 {
     const int64_t all[CIO_TCIO_COUNTS] = {
-        file->writes,           file->reads,        file->bytes_written,
-        file->bytes_read,       file->blocks,       file->direct_writes,
-        file->direct_reads,     file->pushes,       file->local_transfers,
-        file->remote_transfers, file->remote_bytes, part->file_writes,
-        part->file_bytes,       part->file_reads,   part->evictions,
-        memory,
+        file->writes,          file->reads,
+        file->bytes_written,   file->bytes_read,
+        file->blocks,          file->direct_writes,
+        file->direct_reads,    file->pushes,
+        file->local_transfers, file->remote_transfers,
+        file->remote_bytes,    part->file_writes,
+        part->file_bytes,      part->file_reads,
+        part->evictions,       memory,
     };
 
     for (int i = 0; i < CIO_TCIO_COUNTS; i++)

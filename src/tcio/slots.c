@@ -203,7 +203,7 @@ static void clean(struct cio_space *s, struct cio_held *h)
     h->slot->loaded = 0;
 }
 
-/* With the slot locked. After an error the bytes stay, and so does the error, with the file. */
+/* With the slot locked. After an error the bytes stay. */
 static int write_out(struct cio_space *s, struct cio_held *h)
 {
     struct cio_store *store;
@@ -219,8 +219,6 @@ static int write_out(struct cio_space *s, struct cio_held *h)
     }
     if (rc == 0)
         clean(s, h);
-    else
-        cio_entry_fail(s, h->slot->entry, rc, h->base, h->base + s->settings.segment_size);
     return rc;
 }
 
@@ -307,6 +305,8 @@ static int evict(struct cio_space *s, struct cio_held *h)
     h->base = h->slot->number * s->settings.segment_size;
     cio_tally(&s->stats.evictions, h->slot->dirty);
     rc = write_out(s, h);
+    if (rc != 0)
+        cio_entry_fail(s, h->slot->entry, rc, h->base, h->base + s->settings.segment_size);
     pthread_mutex_unlock(&h->slot->lock);
     unpin(h);
     return rc;
@@ -513,7 +513,7 @@ int64_t cio_slots_end(struct cio_space *s, int entry)
     return 0;
 }
 
-static int empty_one(struct cio_space *s, struct place p, int drop)
+static int empty_one(struct cio_space *s, struct place p, enum cio_empty how)
 {
     struct cio_held h = held(s, p.rank, p.slot);
     int rc = 0, there;
@@ -526,10 +526,12 @@ static int empty_one(struct cio_space *s, struct place p, int drop)
         return 0;
     pthread_mutex_lock(&h.slot->lock);
     h.base = p.number * s->settings.segment_size;
-    if (drop)
+    if (how == CIO_EMPTY_DROP)
         clean(s, &h);
     else
         rc = write_out(s, &h);
+    if (rc != 0 && how == CIO_EMPTY_WRITE)
+        cio_entry_fail(s, p.entry, rc, h.base, h.base + s->settings.segment_size);
     h.slot->loaded = 0;
     pthread_mutex_unlock(&h.slot->lock);
     pthread_mutex_lock(&h.home->table);
@@ -539,7 +541,7 @@ static int empty_one(struct cio_space *s, struct place p, int drop)
     return rc;
 }
 
-int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, int drop)
+int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, enum cio_empty how)
 {
     struct place *p = malloc((size_t)ranks * (size_t)s->sizes.slots * sizeof *p);
     int64_t n;
@@ -549,8 +551,11 @@ int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, 
         return -ENOMEM;
     n = list_places(s, rank, ranks, entry, p);
     for (int64_t i = 0; i < n; i++) {
-        int failed = empty_one(s, p[i], drop);
+        int failed = empty_one(s, p[i], how);
 
+        if (failed != 0 && rc == 0 && how == CIO_EMPTY_QUIET)
+            cio_entry_say(s, p[i].entry, failed, p[i].number * s->settings.segment_size,
+                          (p[i].number + 1) * s->settings.segment_size);
         rc = rc != 0 ? rc : failed;
     }
     free(p);

@@ -39,9 +39,9 @@ static struct cio_sizes sizes_of(const struct cio_space_settings *settings)
 
     z.record = z.ring / 2;
     z.answer = z.ring / 2;
-    z.staging = z.record + (int64_t)sizeof(struct cio_record);
-    z.level1 = cio_max64(segment - z.staging, LEAST_LEVEL1);
-    z.slots = (budget - z.ring - z.answer - z.record) / (segment + segment / 8);
+    z.staging = z.record;
+    z.level1 = cio_max64(segment, LEAST_LEVEL1);
+    z.slots = (budget - z.ring - 2 * z.answer - 2 * z.record) / (segment + segment / 8);
     z.slots = cio_max64(z.slots, 1);
     z.exposed = pages((int64_t)sizeof(struct cio_region) + z.ring +
                       (int64_t)sizeof(struct cio_answer) + z.answer);
@@ -142,13 +142,16 @@ static int legal(const struct cio_space_settings *x)
            x->segments <= (INT64_C(1) << 46) / x->segment_size;
 }
 
-static int same_settings(struct cio_onesided *os, const struct cio_space_settings *x)
+/* The same on all ranks, which have all got their memory. */
+static int same_settings(struct cio_onesided *os, const struct cio_space_settings *x, int missing)
 {
-    int64_t word[] = {x->segment_size, -x->segment_size, x->segments,
-                      -x->segments,    x->immediate,     -x->immediate};
+    int64_t word[] = {x->segment_size, -x->segment_size, x->segments, -x->segments,
+                      x->immediate,    -x->immediate,    missing,     0};
     int n = (int)(sizeof word / sizeof *word), rc = cio_onesided_agree(os, word, n);
 
-    for (int i = 0; rc == 0 && i < n; i += 2)
+    if (rc == 0 && word[n - 2])
+        return -ENOMEM;
+    for (int i = 0; rc == 0 && i < n - 2; i += 2)
         if (word[i] != -word[i + 1])
             rc = -EINVAL;
     return rc;
@@ -188,9 +191,10 @@ static int make_tables(struct cio_space *s)
     s->proxy = calloc(nodes, sizeof *s->proxy);
     s->head = calloc(nodes, sizeof *s->head);
     s->staging = malloc((size_t)s->sizes.staging);
+    s->answer = malloc((size_t)s->sizes.answer);
     s->scratch = malloc((size_t)s->sizes.record);
     if (count == NULL || s->ranks_here == NULL || s->first_of == NULL || s->proxy == NULL ||
-        s->head == NULL || s->staging == NULL || s->scratch == NULL) {
+        s->head == NULL || s->staging == NULL || s->answer == NULL || s->scratch == NULL) {
         free(count);
         return -ENOMEM;
     }
@@ -210,6 +214,7 @@ static void unmake(struct cio_space *s)
     free(s->proxy);
     free(s->head);
     free(s->staging);
+    free(s->answer);
     free(s->scratch);
     free(s);
 }
@@ -218,11 +223,8 @@ int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *s
                      struct cio_space **out)
 {
     struct cio_space *s = calloc(1, sizeof *s);
-    int64_t word = s == NULL;
-    int rc = cio_onesided_agree(os, &word, 1);
+    int rc = same_settings(os, settings, s == NULL);
 
-    if (rc == 0)
-        rc = word != 0 ? -ENOMEM : same_settings(os, settings);
     if (rc == 0)
         rc = legal(settings) ? 0 : -EINVAL;
     if (rc != 0) {
@@ -235,11 +237,12 @@ int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *s
     s->sizes = sizes_of(settings);
     s->epoch = 1;
     pthread_mutex_init(&s->lock, NULL);
-    rc = cio_space_agree(s, make_tables(s));
+    rc = make_tables(s);
     if (rc == 0)
-        rc = cio_space_agree(s, cio_slots_init(s));
+        rc = cio_slots_init(s);
     if (rc == 0)
-        rc = cio_space_agree(s, start_thread(s));
+        rc = start_thread(s);
+    rc = cio_space_agree(s, rc);
     if (rc != 0) {
         unmake(s);
         return rc;
@@ -271,7 +274,7 @@ static void forget_ranges(struct cio_space *s)
     }
 }
 
-/* The errors that the node has kept: its first rank tells them, once. */
+/* The errors that the node has kept so far: its first rank tells them, once. */
 static int kept_errors(struct cio_space *s)
 {
     struct cio_node *node = cio_node_of(s);
@@ -309,11 +312,8 @@ int cio_space_flush(struct cio_space *s)
     rc = -(int)word[0];
     if (word[1]) {
         wait_for_inboxes(s);
-        (void)cio_space_agree(s, 0);
-        written = cio_slots_empty(s, &s->os->rank, 1, -1, 0);
-        (void)cio_space_agree(
-            s, 0); /* errors of all ranks of a node are kept before its first one looks */
         kept = kept_errors(s);
+        written = cio_slots_empty(s, &s->os->rank, 1, -1, CIO_EMPTY_QUIET);
         written = cio_space_agree(s, written != 0 ? written : kept);
         rc = rc != 0 ? rc : written;
     }
@@ -323,12 +323,9 @@ int cio_space_flush(struct cio_space *s)
     return rc;
 }
 
-int cio_space_destroy(struct cio_space *s)
+void cio_space_destroy(struct cio_space *s)
 {
-    int rc = cio_space_flush(s);
-
     unmake(s);
-    return rc;
 }
 
 void cio_space_stats(const struct cio_space *s, struct cio_tcio_stats *out)

@@ -69,8 +69,8 @@ int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *s
  */
 int cio_space_flush(struct cio_space *space);
 
-/* Collective: flushes, and frees. Files have been closed. Returns as cio_space_flush(). */
-int cio_space_destroy(struct cio_space *space);
+/* Collective. Files have been closed; what was not flushed is lost. */
+void cio_space_destroy(struct cio_space *space);
 
 enum cio_tcio_flags {
     CIO_TCIO_WRITE_ONLY = 1, /* the store cannot read */

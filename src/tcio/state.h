@@ -23,16 +23,16 @@
 #include "tcio/place.h"
 #include "tcio/space.h"
 
-#define CIO_TCIO_COUNTERS 64
+#define CIO_TCIO_COUNTERS 4096
 
 /* The beginning of each region. Who writes a word: others by add, others by store, or the node. */
 struct cio_region {
     uint64_t tail;                       /* add: bytes of the ring that were reserved, ever */
     uint64_t consumed;                   /* store: the last answer that was taken */
     uint64_t used;                       /* store: the epoch in which level 2 was used last */
-    uint64_t counter[CIO_TCIO_COUNTERS]; /* add: cio_tcio_count() */
     uint64_t head;                       /* node: bytes of the ring that are free again, ever */
     uint64_t answer;                     /* node: the record that the answer belongs to */
+    uint64_t counter[CIO_TCIO_COUNTERS]; /* add: cio_tcio_count() */
 };
 
 /* An answer: the bytes asked for follow. */
@@ -101,13 +101,16 @@ struct cio_space {
     struct cio_sizes sizes;
     int node, here, first; /* this node: how many ranks, and the first */
     int *ranks_here;
-    int *first_of;        /* each node's first rank */
-    int *proxy;           /* for each node, the rank whose inbox this process writes to */
-    uint64_t *head;       /* of that rank's ring, as last seen */
-    uint64_t epoch;       /* flushes, from 1 */
-    uint64_t announced;   /* the epoch in which this process last said that level 2 is in use */
-    int touched;          /* level 2 has something of this process, since the last flush */
-    char *staging;        /* a record, or an answer */
+    int *first_of;      /* each node's first rank */
+    int *proxy;         /* for each node, the rank whose inbox this process writes to */
+    uint64_t *head;     /* of that rank's ring, as last seen */
+    uint64_t epoch;     /* flushes, from 1 */
+    uint64_t announced; /* the epoch in which this process last said that level 2 is in use */
+    int touched;        /* level 2 has something of this process, since the last flush */
+    char *staging;      /* a record to be sent */
+    char *answer;       /* an answer that was taken */
+    int (*meanwhile)(void *self); /* goes on while a question waits for room: takes answers */
+    void *meanwhile_self;
     char *scratch;        /* a record of an inbox that is being served */
     pthread_mutex_t lock; /* stores */
     struct cio_tcio_store store[CIO_TCIO_FILES];
@@ -184,7 +187,8 @@ int cio_entry_open(struct cio_space *s, const char *path, int *out);
 void cio_entry_close(struct cio_space *s, int entry);
 /* It goes, now or when the last process of the node closes it, unless something comes for it. */
 void cio_entry_forget(struct cio_space *s, int entry);
-/* Keeps the first error of a file, and says so, with the range that could not be written. */
+/* Says that a range could not be written; and keeps the first error of a file. */
+void cio_entry_say(struct cio_space *s, int entry, int error, int64_t lo, int64_t hi);
 void cio_entry_fail(struct cio_space *s, int entry, int error, int64_t lo, int64_t hi);
 /* The error that was kept, once. */
 int cio_entry_error(struct cio_space *s, int entry);
@@ -224,12 +228,16 @@ void cio_slot_overlay(const struct cio_held *h, int64_t off, int64_t len, char *
 /* Where the bytes of a file end that the slots of this node have for it; 0 if there are none. */
 int64_t cio_slots_end(struct cio_space *s, int entry);
 int cio_slots_have(struct cio_space *s, int entry);
+enum cio_empty {
+    CIO_EMPTY_WRITE, /* an error is kept with the file, too */
+    CIO_EMPTY_QUIET, /* it is only returned (and logged) */
+    CIO_EMPTY_DROP,  /* nothing is written */
+};
 /*
  * Writes out, in the order of the file, and empties the slots of these ranks of the node. Only of
- * one file, or with -1 of all. With `drop` nothing is written. The first error; each is kept with
- * its file.
+ * one file, or with -1 of all. The first error.
  */
-int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, int drop);
+int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, enum cio_empty how);
 
 /* walk.c: through pieces of segments of this node, holding the slot of one segment at a time */
 
@@ -248,6 +256,19 @@ int cio_walk_fill(struct cio_walk *w, int64_t off, const char *from, int64_t len
 /* *cut is set if bytes at the end of the piece lie behind the end of the file. */
 int cio_walk_read(struct cio_walk *w, int64_t off, char *to, int64_t len, int64_t *cut);
 void cio_walk_end(struct cio_walk *w);
+
+/*
+ * Waiting for others: lets MPI and this node's inboxes go on, and sleeps longer and longer. To look
+ * at something of another node wakes somebody there, so that is due less and less often, too.
+ */
+struct cio_patience {
+    int turns;
+    double since, due, pause;
+};
+void cio_patience_start(struct cio_patience *p);
+int cio_patience_due(struct cio_patience *p);
+void cio_patience_nap(struct cio_space *s, struct cio_patience *p);
+void cio_patience_end(struct cio_space *s, struct cio_patience *p);
 
 /* inbox.c: records for other nodes, and those of others for this one */
 
@@ -273,10 +294,14 @@ struct cio_record {
 char *cio_record_begin(struct cio_space *s, enum cio_record_kind kind, const char *path);
 /* Sends it to a node, and waits for room in the inbox there; complete at the next flush. */
 int cio_record_send(struct cio_space *s, int node, uint64_t *id);
-/* Sends it and waits for the answer, of which up to `most` bytes come to `to` (in staging or not).
- */
-int cio_record_ask(struct cio_space *s, int node, struct cio_answer *answer, char *to,
-                   int64_t most);
+/* Whether a question has been answered; asks again only if that is due. */
+int cio_answer_ready(struct cio_space *s, int node, uint64_t id, struct cio_patience *p,
+                     int *ready);
+/* Takes the answer, of which `most` bytes come to `to`. Its error, if there is one. */
+int cio_answer_take(struct cio_space *s, int node, uint64_t id, struct cio_answer *answer, char *to,
+                    int64_t most);
+/* Sends the record and waits for an answer without bytes. */
+int cio_record_ask(struct cio_space *s, int node, struct cio_answer *answer);
 /* Everything sent to a node is complete. */
 int cio_records_flush(struct cio_space *s, int node);
 /* Carries out what lies in this node's inboxes, as far as nobody else is at it. How many. */
@@ -287,14 +312,5 @@ void cio_inbox_settle(struct cio_space *s);
 int cio_inbox_empty(const struct cio_space *s);
 /* DRAIN, FORGET, DISCARD or END for this node. FORGET tells the marks of the file, END where. */
 int cio_node_ask(struct cio_space *s, enum cio_record_kind kind, const char *path, int64_t *told);
-
-/* Waiting for others: lets MPI and this node's inboxes go on, and sleeps longer and longer. */
-struct cio_patience {
-    int turns;
-    double since;
-};
-void cio_patience_start(struct cio_patience *p);
-void cio_patience_nap(struct cio_space *s, struct cio_patience *p);
-void cio_patience_end(struct cio_space *s, struct cio_patience *p);
 
 #endif

@@ -23,7 +23,8 @@ static void *one(void *arg)
     MUST(cio_tcio_open(space, "the file", all->store, all->flags, &f) == 0);
     all->run(all, r->rank, space, f);
     (void)cio_tcio_close(f);
-    rc = cio_space_destroy(space);
+    rc = cio_space_flush(space);
+    cio_space_destroy(space);
     if (r->rank == 0)
         all->outcome = rc;
     return NULL;
