@@ -202,8 +202,8 @@ static int undo(struct file *f)
     tcioi_type_keys_destroy(f);
     if (f->tcio != NULL)
         rc = tcioi_class_of_errno(cio_tcio_close(f->tcio));
-    more = f->space != NULL ? tcioi_class_of_errno(cio_space_destroy(f->space)) : MPI_SUCCESS;
-    rc = rc != MPI_SUCCESS ? rc : more;
+    if (f->space != NULL)
+        cio_space_destroy(f->space);
     cio_store_destroy(f->store);
     if (f->fd >= 0 && close(f->fd) < 0 && rc == MPI_SUCCESS)
         rc = tcioi_because(f, tcioi_class_of_errno(-errno), "close: %s", strerror(errno));

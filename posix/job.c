@@ -117,6 +117,8 @@ static void read_settings(void)
     settings.open = open_store;
 }
 
+static MPI_Comm own = MPI_COMM_NULL; /* the space's */
+
 static int create_space(struct cio_space **out)
 {
     struct cio_onesided *os;
@@ -125,8 +127,15 @@ static int create_space(struct cio_space **out)
 
     read_settings();
     cio_space_region(&settings, &bytes, &exposed);
-    rc = cio_onesided_mpi_create(MPI_COMM_WORLD, bytes, exposed, &cio_nodemem_posix, &os);
-    return rc < 0 ? rc : cio_space_create(os, &settings, out);
+    if (PMPI_Comm_dup(MPI_COMM_WORLD, &own) != MPI_SUCCESS)
+        return -EIO;
+    (void)PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    rc = cio_onesided_mpi_create(own, bytes, exposed, &cio_nodemem_posix, &os);
+    if (rc == 0)
+        rc = cio_space_create(os, &settings, out);
+    if (rc < 0)
+        (void)PMPI_Comm_free(&own);
+    return rc;
 }
 
 static void start(int level)
@@ -165,10 +174,10 @@ static void stop(void)
     stats_end();
     atomic_store(&space, NULL);
     closed = closed == 0 ? rc : closed;
-    rc = cio_space_destroy(last);
+    cio_space_destroy(last);
+    (void)PMPI_Comm_free(&own);
     file_forget_all();
     table_leave(0);
-    closed = closed == 0 ? rc : closed;
     if (closed < 0)
         cio_log(CIO_LOG_NOTICE, "posix: MPI_Finalize: not all that was written is in the files: %s",
                 strerror(-closed));
