@@ -6,7 +6,8 @@ include $(top_srcdir)/adio/tamio/Makefile.mk
 
 noinst_HEADERS +=                     \
     adio/ad_tam/ad_tam.h              \
-    adio/ad_tam/ad_tam_compat.h
+    adio/ad_tam/ad_tam_compat.h       \
+    adio/ad_tam/ad_tam_tcio.h
 
 romio_other_sources +=                \
     $(tamio_engine_sources)           \
@@ -25,4 +26,7 @@ romio_other_sources +=                \
     adio/ad_tam/ad_tam_stats.c        \
     adio/ad_tam/ad_tam_store.c        \
     adio/ad_tam/ad_tam_talk.c         \
+    adio/ad_tam/ad_tam_tcio.c         \
+    adio/ad_tam/ad_tam_tcio_io.c      \
+    adio/ad_tam/ad_tam_tcio_stats.c   \
     adio/ad_tam/ad_tam_type.c

@@ -145,6 +145,7 @@ typedef struct ADIOI_TAM_File {
     ADIOI_TAM_Reserve reserve;
     ADIOI_TAM_Choice shown;     /* in fd->info now */
     ADIOI_TAM_Early early;
+    struct ADIOI_TAM_Tcio *tcio;        /* NULL: independent calls are not taken (ad_tam_tcio.h) */
     ADIOI_TAM_Call *unreported; /* nonblocking calls, in the order in which they were made, */
     ADIOI_TAM_Call *last_unreported;    /* and the last of them */
 } ADIOI_TAM_File;
@@ -243,6 +244,9 @@ int ADIOI_TAM_Node_ranks(const struct cio_nodes *nodes);
 
 /* Frees all of it, because the file is closed. */
 void ADIOI_TAM_Release(ADIO_File fd);
+
+/* Whether the driver below makes plain POSIX calls on fd->fd_sys. */
+int ADIOI_TAM_Is_posix(ADIO_File fd);
 
 /*
  * A store over the driver below: POSIX calls where the driver uses them too, as cb_pipeline_io says;
@@ -412,6 +416,9 @@ void ADIOI_TAM_Keep(ADIOI_TAM_Call * call, const struct cio_stats *stats);
 /* Reports those that are over on all ranks. Collective, if there are any. */
 void ADIOI_TAM_Report_kept(ADIO_File fd);
 
+/* Appends a line to where romio_tam_stats says. */
+void ADIOI_TAM_Append(ADIO_File fd, const char *line, size_t length);
+
 /* Bytes of one round. Groups have been made. */
 int64_t ADIOI_TAM_Unit(ADIO_File fd);
 
@@ -439,9 +446,20 @@ void ADIOI_TAM_Deliver(ADIO_File fd, int *error_code);
 /* The slots that do so, in a table whose others stay. */
 void ADIOI_TAM_Early_slots(ADIOI_Fns * fns);
 
+/*
+ * Independent calls go through TCIO where romio_tcio says so (ad_tam_tcio.h). At open, if all ranks
+ * could open the file (error_code), and when hints have been agreed on again: 0 or the error of what
+ * was written before, the same on all ranks. Collective.
+ */
+void ADIOI_TAM_Tcio_at_open(ADIO_File fd, int error_code);
+int ADIOI_TAM_Tcio_take_hints(ADIO_File fd);
+
 /* The MPI error code, with the right class, of a negative errno; and back. */
 int ADIOI_TAM_Error_code(ADIO_File fd, int error);
 int ADIOI_TAM_Errno(int error_code);
+
+/* Puts into a status how many bytes were moved. */
+void ADIOI_TAM_Set_count(ADIO_Status * status, MPI_Datatype datatype, int64_t bytes);
 
 /* Slots. */
 void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code);

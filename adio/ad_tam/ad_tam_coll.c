@@ -83,13 +83,14 @@ static int is_crowded(const ADIOI_TAM_File * layer)
 
 /*
  * Worth it with an order that lets some ranks finish before others. A group lock is given back by
- * all at the end, and where the open is deferred not everybody closes the file.
+ * all at the end, and where the open is deferred not everybody closes the file. With TCIO, others could
+ * take what is on its way into segments of theirs before it has arrived.
  */
 int ADIOI_TAM_Returns_early(ADIO_File fd)
 {
     const struct cio_hints *hints = &ADIOI_TAM_File_of(fd)->hints;
 
-    if (fd->hints->deferred_open || fd->atomicity || hints->group_lock)
+    if (fd->hints->deferred_open || fd->atomicity || hints->group_lock || hints->tcio)
         return 0;
     if (hints->early_return == CIO_AUTOMATIC)
         return hints->schedule != CIO_SCHEDULE_OFFSET;
@@ -207,7 +208,7 @@ int ADIOI_TAM_Error_code(ADIO_File fd, int error)
     return error == 0 ? MPI_SUCCESS : ADIOI_Err_create_code(myname, fd->filename, -error);
 }
 
-static void set_count(ADIO_Status * status, MPI_Datatype datatype, int64_t bytes)
+void ADIOI_TAM_Set_count(ADIO_Status * status, MPI_Datatype datatype, int64_t bytes)
 {
 #ifdef HAVE_STATUS_SET_BYTES
     if (status != NULL && status != MPI_STATUS_IGNORE)
@@ -328,7 +329,7 @@ static ADIOI_TAM_Way serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
     outcome = ADIOI_TAM_Prepare(fd);
     if (outcome != 0) {
         *error_code = ADIOI_TAM_Error_code(fd, outcome);
-        set_count(status, datatype, 0);
+        ADIOI_TAM_Set_count(status, datatype, 0);
         return ADIOI_TAM_SERVED;
     }
     locked = make_request(fd, buf, count, datatype, file_ptr_type, offset, write, &req);
@@ -342,7 +343,7 @@ static ADIOI_TAM_Way serve(ADIO_File fd, void *buf, ADIOI_TAM_Count count, MPI_D
     fd->fp_sys_posn = -1;
     fd->dirty_write |= write;
     *error_code = ADIOI_TAM_Error_code(fd, outcome);
-    set_count(status, datatype, moved);
+    ADIOI_TAM_Set_count(status, datatype, moved);
     return ADIOI_TAM_SERVED;
 }
 

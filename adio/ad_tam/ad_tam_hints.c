@@ -238,4 +238,7 @@ void ADIOI_TAM_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     rc = ADIOI_TAM_Prepare(fd);
     if (*error_code == MPI_SUCCESS)
         *error_code = ADIOI_TAM_Error_code(fd, rc);
+    rc = ADIOI_TAM_Tcio_take_hints(fd);
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ADIOI_TAM_Error_code(fd, rc);
 }

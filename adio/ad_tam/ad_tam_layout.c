@@ -265,4 +265,5 @@ void ADIOI_TAM_OpenColl(ADIO_File fd, int rank, int access_mode, int *error_code
     (*ADIOI_TAM_File_of(fd)->below->ADIOI_xxx_OpenColl) (fd, rank, access_mode, error_code);
     if (*error_code == MPI_SUCCESS && rank == 0)
         foresee(fd);
+    ADIOI_TAM_Tcio_at_open(fd, *error_code);
 }

@@ -2,6 +2,21 @@
 
 #include "ad_tam.h"
 
+/*
+ * The place of an offset in a view that goes back, as ROMIO's drivers find it: in the instance that
+ * it would lie in if they did not overlap.
+ */
+static int64_t place_like_romio(const struct cio_flat *view, int64_t off)
+{
+    int64_t instance = (off - view->off[0]) / view->extent, passed = instance * view->size;
+    size_t i = 0;
+
+    off -= instance * view->extent;
+    while (i < view->n && view->off[i] + view->len[i] < off)
+        passed += view->len[i++];
+    return i == view->n || off < view->off[i] ? passed : passed + off - view->off[i];
+}
+
 /* Where in the view's stream the access begins. */
 static int64_t stream_start(ADIO_File fd, const struct cio_flat *view, int file_ptr_type,
                             ADIO_Offset offset)
@@ -12,6 +27,8 @@ static int64_t stream_start(ADIO_File fd, const struct cio_flat *view, int file_
         return 0;       /* no place that a view may have; it is left to the driver below */
     if (view->dense)
         return fd->fp_ind - fd->disp - view->off[0];
+    if (!view->sorted)
+        return place_like_romio(view, fd->fp_ind - fd->disp);
     return cio_flat_lower(view, fd->fp_ind - fd->disp);
 }
 

@@ -14,8 +14,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static void append(ADIO_File fd, const char *path, const char *line, size_t length)
+void ADIOI_TAM_Append(ADIO_File fd, const char *line, size_t length)
 {
+    const char *path = ADIOI_TAM_File_of(fd)->hints.stats;
     int out = strcmp(path, "stderr") == 0 ? STDERR_FILENO :
         open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 
@@ -67,7 +68,7 @@ static void print(ADIO_File fd, const ADIOI_TAM_Call * call, const struct cio_st
     if (n > (int) sizeof(line) - 2)
         n = (int) sizeof(line) - 2;
     line[n++] = '\n';
-    append(fd, layer->hints.stats, line, (size_t) n);
+    ADIOI_TAM_Append(fd, line, (size_t) n);
 }
 
 /* The numbers of all ranks, as they are joined. */

@@ -129,9 +129,9 @@ static const struct cio_store_ops slot_ops = {
     .destroy = slot_destroy
 };
 
-static int is_posix(int file_system)
+int ADIOI_TAM_Is_posix(ADIO_File fd)
 {
-    switch (file_system) {
+    switch (fd->file_system) {
         case ADIO_UFS:
         case ADIO_LUSTRE:
         case ADIO_LUSTRE_PIPE:
@@ -160,7 +160,7 @@ int ADIOI_TAM_Store_create(ADIO_File fd, struct cio_store **store)
 {
     struct adio_store *s;
 
-    if (is_posix(fd->file_system))
+    if (ADIOI_TAM_Is_posix(fd))
         return cio_store_open(fd->fd_sys, choose_kind(&ADIOI_TAM_File_of(fd)->hints), store);
     s = ADIOI_TAM_Alloc(sizeof(*s));
     if (s == NULL)

@@ -34,7 +34,8 @@ static int64_t before_end(struct cio_tcio *f, int64_t off, const char *buf, int6
 
     if (len == 0 || buf[len - 1] != 0)
         return len;
-    size = cio_store_size(f->store);
+    if (cio_tcio_size(f, &size) != 0)
+        size = cio_store_size(f->store);
     return cio_max64(0, cio_min64(len, size - off));
 }
 

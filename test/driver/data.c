@@ -1,10 +1,11 @@
 /*
- * Collective calls over many views, kinds of memory and sets of participants. For each case rank 0
- * prints, of every call on every rank: error class, file position, count and elements of the
- * status, and of reads a checksum of the whole buffer. Each case leaves a file. Output and files
- * must be the same under every MPI-IO implementation.
+ * Collective calls, or independent ones, over many views, kinds of memory and sets of participants.
+ * For each case rank 0 prints, of every call on every rank: error class, file position, count and
+ * elements of the status, and of reads a checksum of the whole buffer. Each case leaves a file.
+ * Output and files must be the same under every MPI-IO implementation.
  *
- * Usage: data DIR [K/N [PATTERN]]      only case K of every N, and if its name contains PATTERN
+ * Usage: data DIR [K/N [PATTERN [independent]]]    only case K of every N, and if its name contains
+ * PATTERN
  */
 #include "gather.h"
 
@@ -256,19 +257,82 @@ struct call {
 BLOCKING(write)
 BLOCKING(read)
 
+/* Ranks take turns with the shared pointer, so that everybody knows where it will be. */
+static void await_turn(void)
+{
+    for (int i = 0; i < rank; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void end_turn(void)
+{
+    for (int i = rank; i < size; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+#define INDEPENDENT(verb)                                                                          \
+    static int verb##_one(struct call *c)                                                          \
+    {                                                                                              \
+        return MPI_File_##verb(c->file, c->buf, c->count, c->type, c->status);                     \
+    }                                                                                              \
+    static int verb##_at(struct call *c)                                                           \
+    {                                                                                              \
+        return MPI_File_##verb##_at(c->file, c->at, c->buf, c->count, c->type, c->status);         \
+    }                                                                                              \
+    static int verb##_i(struct call *c)                                                            \
+    {                                                                                              \
+        MPI_Request request;                                                                       \
+        int rc = MPI_File_i##verb(c->file, c->buf, c->count, c->type, &request);                   \
+        return rc != MPI_SUCCESS ? rc : MPI_Wait(&request, c->status);                             \
+    }                                                                                              \
+    static int verb##_iat(struct call *c)                                                          \
+    {                                                                                              \
+        MPI_Request request;                                                                       \
+        int rc = MPI_File_i##verb##_at(c->file, c->at, c->buf, c->count, c->type, &request);       \
+        return rc != MPI_SUCCESS ? rc : MPI_Wait(&request, c->status);                             \
+    }                                                                                              \
+    static int verb##_shared(struct call *c)                                                       \
+    {                                                                                              \
+        int rc;                                                                                    \
+        await_turn();                                                                              \
+        rc = MPI_File_##verb##_shared(c->file, c->buf, c->count, c->type, c->status);              \
+        end_turn();                                                                                \
+        return rc;                                                                                 \
+    }                                                                                              \
+    static int verb##_ishared(struct call *c)                                                      \
+    {                                                                                              \
+        MPI_Request request;                                                                       \
+        int rc;                                                                                    \
+        await_turn();                                                                              \
+        rc = MPI_File_i##verb##_shared(c->file, c->buf, c->count, c->type, &request);              \
+        if (rc == MPI_SUCCESS)                                                                     \
+            rc = MPI_Wait(&request, c->status);                                                    \
+        end_turn();                                                                                \
+        return rc;                                                                                 \
+    }
+INDEPENDENT(write)
+INDEPENDENT(read)
+
 enum pointer { INDIVIDUAL, EXPLICIT, SHARED };
 
 static const struct {
     const char *name;
     int (*write)(struct call *c), (*read)(struct call *c);
     enum pointer pointer;
-} calls[] = {{"all", write_all, read_all, INDIVIDUAL},
-             {"at_all", write_at_all, read_at_all, EXPLICIT},
-             {"split", write_split, read_split, INDIVIDUAL},
-             {"at_split", write_at_split, read_at_split, EXPLICIT},
-             {"iall", write_nonblocking, read_nonblocking, INDIVIDUAL},
-             {"iat_all", write_at_nonblocking, read_at_nonblocking, EXPLICIT},
-             {"ordered", write_ordered, read_ordered, SHARED}};
+    int independent;
+} calls[] = {{"all", write_all, read_all, INDIVIDUAL, 0},
+             {"at_all", write_at_all, read_at_all, EXPLICIT, 0},
+             {"split", write_split, read_split, INDIVIDUAL, 0},
+             {"at_split", write_at_split, read_at_split, EXPLICIT, 0},
+             {"iall", write_nonblocking, read_nonblocking, INDIVIDUAL, 0},
+             {"iat_all", write_at_nonblocking, read_at_nonblocking, EXPLICIT, 0},
+             {"ordered", write_ordered, read_ordered, SHARED, 0},
+             {"one", write_one, read_one, INDIVIDUAL, 1},
+             {"at", write_at, read_at, EXPLICIT, 1},
+             {"i", write_i, read_i, INDIVIDUAL, 1},
+             {"iat", write_iat, read_iat, EXPLICIT, 1},
+             {"shared", write_shared, read_shared, SHARED, 1},
+             {"ishared", write_ishared, read_ishared, SHARED, 1}};
 
 /* ---- one case ---- */
 
@@ -417,6 +481,7 @@ static void run_case(int view, int call, int who, const char *pattern)
 int main(int argc, char **argv)
 {
     int k = 0, n = 1, number = 0;
+    int independent = argc > 4 && strcmp(argv[4], "independent") == 0;
 
     begin(argc, argv);
     if (argc > 2)
@@ -424,7 +489,7 @@ int main(int argc, char **argv)
     for (int view = 0; view < COUNT(views); view++)
         for (int call = 0; call < COUNT(calls); call++)
             for (int who = 0; who < COUNT(partakers); who++)
-                if (number++ % n == k)
+                if (calls[call].independent == independent && number++ % n == k)
                     run_case(view, call, who, argc > 3 ? argv[3] : "");
     return end();
 }
