@@ -110,7 +110,7 @@ static int fill_here(struct cio_tcio *f, const struct pieces *p, int64_t from, i
     if (from == to)
         return 0;
     cio_tally(&f->space->stats.local_transfers, 1);
-    cio_walk_begin(f->space, f->entry, 0, 0, 0, &w);
+    cio_walk_begin(f->space, f->entry, &w);
     for (int64_t i = from; rc == 0 && i < to; i++)
         rc = cio_walk_fill(&w, p->e[i].off, f->log.data + p->at[i], p->e[i].len);
     cio_walk_end(&w);
@@ -171,7 +171,7 @@ static int fill_from_log(struct cio_tcio *f)
     int rc = 0;
 
     cio_tally(&f->space->stats.local_transfers, 1);
-    cio_walk_begin(f->space, f->entry, 0, 0, 0, &w);
+    cio_walk_begin(f->space, f->entry, &w);
     for (int64_t i = 0; rc == 0 && i < log->n; i++)
         rc = cio_walk_fill(&w, log->block[i].off, log->data + log->block[i].at, log->block[i].len);
     cio_walk_end(&w);
@@ -263,7 +263,8 @@ static int read_here(struct cio_tcio *f, const struct cio_wish *w, int64_t n, in
     cio_tally(&f->space->stats.local_transfers, 1);
     if (f->space->settings.immediate || f->look)
         cio_inbox_settle(f->space);
-    cio_walk_begin(f->space, f->entry, w[0].off, w[n - 1].off + w[n - 1].len, bytes, &walk);
+    cio_walk_begin(f->space, f->entry, &walk);
+    cio_walk_expect(&walk, w[n - 1].off + w[n - 1].len - w[0].off, n, bytes);
     for (int64_t i = 0; rc == 0 && i < n; i++)
         rc = cio_walk_read(&walk, w[i].off, w[i].buf, w[i].len, cut);
     cio_walk_end(&walk);

@@ -350,7 +350,7 @@ static void carry_out_write(struct cio_space *s, const struct cio_record *r)
         lose(s, rc);
         return;
     }
-    cio_walk_begin(s, entry, 0, 0, 0, &w);
+    cio_walk_begin(s, entry, &w);
     rc = fill_all(&w, &d, p.data);
     cio_walk_end(&w);
     if (rc == -EBADMSG)
@@ -388,7 +388,8 @@ static int carry_out_read(struct cio_space *s, const struct cio_record *r,
     if (rc != 0)
         return rc;
     answer->bytes = d.bytes;
-    cio_walk_begin(s, entry, r->base, r->base + r->span, d.bytes, &w);
+    cio_walk_begin(s, entry, &w);
+    cio_walk_expect(&w, r->span, (int64_t)d.extents, d.bytes);
     rc = read_all(&w, &d, (char *)(answer + 1), &answer->cut);
     cio_walk_end(&w);
     return rc;

@@ -249,9 +249,9 @@ struct cio_walk {
     struct cio_held held;
 };
 
-/* Pieces in [lo, hi), of so many bytes in all. */
-void cio_walk_begin(struct cio_space *s, int entry, int64_t lo, int64_t hi, int64_t bytes,
-                    struct cio_walk *w);
+void cio_walk_begin(struct cio_space *s, int entry, struct cio_walk *w);
+/* Before reading: so many pieces and bytes, over so much of the file. */
+void cio_walk_expect(struct cio_walk *w, int64_t span, int64_t pieces, int64_t bytes);
 int cio_walk_fill(struct cio_walk *w, int64_t off, const char *from, int64_t len);
 /* *cut is set if bytes at the end of the piece lie behind the end of the file. */
 int cio_walk_read(struct cio_walk *w, int64_t off, char *to, int64_t len, int64_t *cut);

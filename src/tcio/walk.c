@@ -9,15 +9,21 @@
 #include "plan/bits.h"
 #include "tcio/state.h"
 
-#define DENSE 16 /* a read wants at least one byte of so many */
+#define DENSE 16 /* much: one byte of so many, */
+#define MANY 64  /* or so many pieces, each of which costs a call */
 
-void cio_walk_begin(struct cio_space *s, int entry, int64_t lo, int64_t hi, int64_t bytes,
-                    struct cio_walk *w)
+void cio_walk_begin(struct cio_space *s, int entry, struct cio_walk *w)
 {
-    int64_t share = (hi - lo) / s->os->size * s->here;
+    *w = (struct cio_walk){.space = s, .entry = entry};
+}
 
-    share = cio_max64(share, s->settings.segment_size);
-    *w = (struct cio_walk){.space = s, .entry = entry, .dense = bytes >= share / DENSE};
+void cio_walk_expect(struct cio_walk *w, int64_t span, int64_t pieces, int64_t bytes)
+{
+    const struct cio_space *s = w->space;
+    int64_t segment = s->settings.segment_size, share = span / s->os->size * s->here;
+
+    share = cio_max64(share, segment);
+    w->dense = bytes >= share / DENSE || pieces >= share / segment * MANY;
 }
 
 void cio_walk_end(struct cio_walk *w)
