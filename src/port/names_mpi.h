@@ -76,6 +76,8 @@
 #define MPI_Request_free PMPI_Request_free
 #undef MPI_Test
 #define MPI_Test PMPI_Test
+#undef MPI_Rget
+#define MPI_Rget PMPI_Rget
 #undef MPI_Testall
 #define MPI_Testall PMPI_Testall
 #undef MPI_Testsome

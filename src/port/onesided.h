@@ -32,6 +32,7 @@ struct cio_onesided_ops {
     int (*flush)(struct cio_onesided *os, int target);
     int (*agree)(struct cio_onesided *os, int64_t *word, int n);
     void (*progress)(struct cio_onesided *os);
+    int (*responds)(struct cio_onesided *os, int target);
     int (*back)(struct cio_onesided *os, int rank, int64_t from, int64_t to);
     void *(*local)(struct cio_onesided *os, int rank);
     void (*destroy)(struct cio_onesided *os);
@@ -82,6 +83,16 @@ static inline int cio_onesided_agree(struct cio_onesided *os, int64_t *word, int
 static inline void cio_onesided_progress(struct cio_onesided *os)
 {
     os->ops->progress(os);
+}
+
+/*
+ * Whether the target lets one-sided calls go on. Never waits: the first call asks, and it or later
+ * ones tell 1 when the answer has come, once; 0 until then. Many targets that compute do not
+ * answer.
+ */
+static inline int cio_onesided_responds(struct cio_onesided *os, int target)
+{
+    return os->ops->responds(os, target);
 }
 
 /*

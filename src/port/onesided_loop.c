@@ -14,7 +14,7 @@
 
 struct cio_onesided_loop {
     int size, nodes;
-    int *node_of;
+    int *node_of, *busy;
     int64_t bytes;
     char **region;
     pthread_mutex_t lock;
@@ -112,6 +112,16 @@ static void loop_progress(struct cio_onesided *os)
     sched_yield();
 }
 
+static int loop_responds(struct cio_onesided *os, int target)
+{
+    return !__atomic_load_n(&port_of(os)->loop->busy[target], __ATOMIC_RELAXED);
+}
+
+void cio_onesided_loop_busy(struct cio_onesided *os, int rank, int busy)
+{
+    __atomic_store_n(&port_of(os)->loop->busy[rank], busy, __ATOMIC_RELAXED);
+}
+
 static int loop_back(struct cio_onesided *os, int rank, int64_t from, int64_t to)
 {
     (void)rank, (void)from;
@@ -136,6 +146,7 @@ static const struct cio_onesided_ops loop_ops = {
     .flush = loop_flush,
     .agree = loop_agree,
     .progress = loop_progress,
+    .responds = loop_responds,
     .back = loop_back,
     .local = loop_local,
     .destroy = loop_destroy,
@@ -144,8 +155,9 @@ static const struct cio_onesided_ops loop_ops = {
 static int make_regions(struct cio_onesided_loop *l)
 {
     l->node_of = malloc((size_t)l->size * sizeof *l->node_of);
+    l->busy = calloc((size_t)l->size, sizeof *l->busy);
     l->region = calloc((size_t)l->size, sizeof *l->region);
-    if (l->node_of == NULL || l->region == NULL)
+    if (l->node_of == NULL || l->busy == NULL || l->region == NULL)
         return -ENOMEM;
     for (int r = 0; r < l->size; r++) {
         l->region[r] = aligned_alloc(4096, (size_t)(l->bytes + 4095) / 4096 * 4096);
@@ -203,6 +215,7 @@ void cio_onesided_loop_destroy(struct cio_onesided_loop *loop)
         free(loop->region[r]);
     free(loop->region);
     free(loop->node_of);
+    free(loop->busy);
     pthread_cond_destroy(&loop->all);
     pthread_mutex_destroy(&loop->lock);
     free(loop);

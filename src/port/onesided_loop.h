@@ -16,6 +16,9 @@ int cio_onesided_loop_create(int size, const int *node_of, int64_t bytes,
 /* The port of a rank; one for each, used by its thread (and those that the rank makes). -ENOMEM. */
 int cio_onesided_loop_port(struct cio_onesided_loop *loop, int rank, struct cio_onesided **out);
 
+/* Whether a rank shall look as if it computed: it does not respond. */
+void cio_onesided_loop_busy(struct cio_onesided *os, int rank, int busy);
+
 /* Once all ports are destroyed. */
 void cio_onesided_loop_destroy(struct cio_onesided_loop *loop);
 

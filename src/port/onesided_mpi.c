@@ -22,6 +22,11 @@
 #define PAGE ((int64_t)4096)
 #define WORDS 64
 
+struct asked {
+    MPI_Request request;
+    uint64_t answer; /* whatever it is */
+};
+
 struct port {
     struct cio_onesided os;
     MPI_Comm comm;
@@ -33,6 +38,7 @@ struct port {
     int *node_of, *place;   /* of each rank: its node, and which of the node's ranks it is */
     uint64_t word[WORDS];
     unsigned words;
+    struct asked *asked; /* of each rank, whether it responds */
 };
 
 static struct port *port_of(struct cio_onesided *os)
@@ -110,6 +116,30 @@ static void mpi_progress(struct cio_onesided *os)
     (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, port_of(os)->comm, &flag, MPI_STATUS_IGNORE);
 }
 
+/* An error is told by what comes next. */
+static int mpi_responds(struct cio_onesided *os, int target)
+{
+    struct port *p = port_of(os);
+    struct asked *a = &p->asked[target];
+    int done = 1;
+
+    if (a->request == MPI_REQUEST_NULL &&
+        MPI_Rget(&a->answer, (int)sizeof a->answer, MPI_BYTE, target, 0, (int)sizeof a->answer,
+                 MPI_BYTE, p->win, &a->request) != MPI_SUCCESS)
+        return 1;
+    (void)MPI_Test(&a->request, &done, MPI_STATUS_IGNORE);
+    return done;
+}
+
+/* What was asked and never looked at. */
+static void forget_questions(struct port *p)
+{
+    for (int r = 0; p->asked != NULL && r < p->os.size; r++)
+        if (p->asked[r].request != MPI_REQUEST_NULL)
+            (void)MPI_Wait(&p->asked[r].request, MPI_STATUS_IGNORE);
+    free(p->asked);
+}
+
 static int mpi_back(struct cio_onesided *os, int rank, int64_t from, int64_t to)
 {
     struct port *p = port_of(os);
@@ -140,6 +170,7 @@ static void mpi_destroy(struct cio_onesided *os)
 {
     struct port *p = port_of(os);
 
+    forget_questions(p);
     if (p->locked)
         (void)MPI_Win_unlock_all(p->win);
     if (p->win != MPI_WIN_NULL)
@@ -158,6 +189,7 @@ static const struct cio_onesided_ops mpi_ops = {
     .flush = mpi_flush,
     .agree = mpi_agree,
     .progress = mpi_progress,
+    .responds = mpi_responds,
     .back = mpi_back,
     .local = mpi_local,
     .destroy = mpi_destroy,
@@ -325,8 +357,11 @@ static struct port *begin(MPI_Comm comm, struct hello **all)
     p->node_of = malloc((size_t)p->os.size * sizeof *p->node_of);
     p->place = malloc((size_t)p->os.size * sizeof *p->place);
     p->os.node_of = p->node_of;
+    p->asked = malloc((size_t)p->os.size * sizeof *p->asked);
+    for (int r = 0; p->asked != NULL && r < p->os.size; r++)
+        p->asked[r].request = MPI_REQUEST_NULL;
     *all = calloc((size_t)p->os.size, sizeof **all);
-    if (p->node_of != NULL && p->place != NULL && *all != NULL)
+    if (p->node_of != NULL && p->place != NULL && p->asked != NULL && *all != NULL)
         return p;
     free(*all);
     mpi_destroy(&p->os);

@@ -12,6 +12,9 @@
 #include "tcio/deal.h"
 #include "tcio/state.h"
 
+#define NODES_ASKED 32   /* at most */
+#define TURNS_ASKED 12   /* naps until a node counts as busy */
+#define LOG_MOST 4       /* segments that a log may take then */
 #define LARGE (64 << 10) /* goes around the buffers, if the one before it ended where it begins */
 
 static int meets(int64_t lo, int64_t hi, int64_t off, int64_t len)
@@ -176,6 +179,42 @@ static int write_around(struct cio_tcio *f, int64_t off, const void *buf, int64_
     return cio_store_write(f->store, buf, len, off);
 }
 
+/*
+ * Whether the nodes respond, or do so soon. Where one does not, because its ranks compute, the log
+ * takes more instead, so that nobody waits before he must.
+ */
+static int nodes_respond(struct cio_space *s)
+{
+    struct cio_patience p;
+    int n = 0;
+
+    if (s->os->nodes > NODES_ASKED)
+        return 1;
+    cio_patience_start(&p);
+    while (n < s->os->nodes && p.turns < TURNS_ASKED) {
+        if (n == s->node || cio_onesided_responds(s->os, s->proxy[n]))
+            n++;
+        else
+            cio_patience_nap(s, &p);
+    }
+    cio_patience_end(s, &p);
+    return n == s->os->nodes;
+}
+
+static int make_room(struct cio_tcio *f)
+{
+    int64_t level1 = f->space->sizes.level1;
+    int rc;
+
+    if (f->log.room < LOG_MOST * level1 && !nodes_respond(f->space) &&
+        cio_wlog_resize(&f->log, f->log.room + level1) == 0)
+        return 0;
+    rc = cio_tcio_push(f);
+    if (f->log.room > level1)
+        (void)cio_wlog_resize(&f->log, level1);
+    return rc;
+}
+
 static int log_all(struct cio_tcio *f, int64_t off, const char *buf, int64_t len)
 {
     while (len > 0) {
@@ -184,7 +223,7 @@ static int log_all(struct cio_tcio *f, int64_t off, const char *buf, int64_t len
         if (n < 0)
             return (int)n;
         if (n == 0) {
-            int rc = cio_tcio_push(f);
+            int rc = make_room(f);
 
             if (rc != 0)
                 return rc;

@@ -55,6 +55,18 @@ void cio_wlog_clear(struct cio_wlog *log)
     log->rising = 1;
 }
 
+int cio_wlog_resize(struct cio_wlog *log, int64_t room)
+{
+    char *data = room >= log->used ? realloc(log->data, (size_t)room) : NULL;
+
+    if (data == NULL)
+        return -ENOMEM;
+    log->data = data;
+    log->room = room;
+    log->most = room / 2 > log->allocated ? room / 2 : log->allocated;
+    return 0;
+}
+
 static int by_offset(const void *a, const void *b)
 {
     const struct cio_block *x = a, *y = b;

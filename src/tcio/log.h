@@ -82,4 +82,7 @@ int cio_wlog_resolve(struct cio_wlog *log);
 
 void cio_wlog_clear(struct cio_wlog *log);
 
+/* Room for so many bytes, at least for those that there are. -ENOMEM. */
+int cio_wlog_resize(struct cio_wlog *log, int64_t room);
+
 #endif

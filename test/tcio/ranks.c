@@ -19,6 +19,7 @@ static void *one(void *arg)
     int rc;
 
     MUST(cio_onesided_loop_port(r->loop, r->rank, &os) == 0);
+    all->port[r->rank] = os;
     MUST(cio_space_create(os, &all->settings, &space) == 0);
     MUST(cio_tcio_open(space, "the file", all->store, all->flags, &f) == 0);
     all->run(all, r->rank, space, f);

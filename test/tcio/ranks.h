@@ -21,6 +21,7 @@ struct ranks {
     struct cio_store *store; /* of all ranks */
     unsigned flags;
     /* what each of them does; and what it is told */
+    struct cio_onesided *port[16]; /* of each rank */
     void (*run)(struct ranks *all, int rank, struct cio_space *space, struct cio_tcio *f);
     void *self;
     int outcome; /* of the destruction of the space, on rank 0 */

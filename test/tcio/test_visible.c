@@ -92,6 +92,38 @@ static void only_one(struct ranks *all, int rank, struct cio_space *space, struc
     hear(t, 1);
 }
 
+/* A node that does not respond: level 1 takes more, up to four segments, and nothing is sent. */
+static void busy_node(struct ranks *all, int rank, struct cio_space *space, struct cio_tcio *f)
+{
+    struct turn *t = all->self;
+    struct cio_tcio_stats stats;
+    int64_t room = cio_tcio_level1(f), n = 0;
+
+    if (rank == 0) {
+        cio_onesided_loop_busy(all->port[0], 1, 1);
+        for (; n < 3 * room + room / 2; n += 16)
+            MUST(cio_tcio_write(f, 2 * n, "sixteen bytes...", 16) == 0);
+        cio_tcio_stats(f, &stats);
+        MUST(stats.pushes == 0 && cio_tcio_level1(f) == 4 * room);
+        for (; n < 5 * room; n += 16)
+            MUST(cio_tcio_write(f, 2 * n, "sixteen bytes...", 16) == 0);
+        cio_tcio_stats(f, &stats);
+        MUST(stats.pushes > 0 && cio_tcio_level1(f) <= 4 * room);
+        cio_onesided_loop_busy(all->port[0], 1, 0);
+        say(t, 1);
+    }
+    hear(t, 1);
+    MUST(cio_space_flush(space) == 0);
+    if (rank == 3) {
+        char buf[16];
+
+        for (n = 0; n < 5 * room; n += 16) {
+            MUST(cio_tcio_read(f, 2 * n, buf, 16, NULL) == 0);
+            MUST(memcmp(buf, "sixteen bytes...", 16) == 0);
+        }
+    }
+}
+
 static int same_store(void *self, const char *path, struct cio_store **out)
 {
     struct turn *t = self;
@@ -163,6 +195,17 @@ static struct ranks ranks_for(struct turn *t, int immediate)
     return all;
 }
 
+static void test_busy(void)
+{
+    struct turn t = {0};
+    struct ranks all = ranks_for(&t, 0);
+
+    all.run = busy_node;
+    ranks_run(&all);
+    MUST(all.outcome == 0);
+    cio_store_destroy(t.store);
+}
+
 static void check_pieces(struct cio_store *store)
 {
     char buf[PIECE], expected[PIECE];
@@ -205,6 +248,7 @@ int main(void)
         one_test(discard, 0, NULL, 0);
         one_test(discard, 1, NULL, 0);
     }
+    test_busy();
     puts("test_visible: ok");
     return 0;
 }
