@@ -66,11 +66,15 @@ int tcio_fetch(tcio_file *fh);
 
 /*
  * Collective. Everything that any process wrote is in the file; fetches, too. After an error
- * (MPI_ERR_NO_SPACE, ...) the file lacks some of it; a line on standard error says which.
+ * (MPI_ERR_NO_SPACE, ...) a line on standard error says which bytes could not be written. They are
+ * kept, and tried again by the next flush or close.
  */
 int tcio_flush(tcio_file *fh);
 
-/* Collective. Flushes, and closes also after an error. The handle is not to be used any more. */
+/*
+ * Collective. Flushes, and closes also after an error. The handle is not to be used any more; what
+ * could not be written is lost.
+ */
 int tcio_close(tcio_file *fh);
 
 /* Hints and their effective values, and counts of this process (doc/tcio.md). To be freed. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     int error, class;
@@ -106,17 +107,37 @@ int tcioi_because(struct file *f, int class, const char *why, ...)
     return class;
 }
 
-int tcioi_agree(struct file *f, int class)
+int tcioi_refuse(const struct file *f, int class, const char *why)
 {
-    struct {
-        int class, rank;
-    } mine = {class, f->rank}, worst = mine;
-    int rc = tcioi_class_of_mpi(MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, f->comm));
+    if (f->rank == 0)
+        cio_log(CIO_LOG_NOTICE, "file %s: %s", f->name, why);
+    return class;
+}
 
+/*
+ * One reduction for the class, with who says why (the first of those who have the worst), and for
+ * what else is to be known.
+ */
+int tcioi_agree_on(struct file *f, int class, int64_t *word, int n)
+{
+    int64_t mine[1 + AGREE_WORDS] = {(int64_t) class << 32 | (INT32_MAX - f->rank)},
+                     most[1 + AGREE_WORDS];
+    int rc;
+
+    memcpy(mine + 1, word, (size_t)n * sizeof(*word));
+    rc = tcioi_class_of_mpi(MPI_Allreduce(mine, most, 1 + n, MPI_INT64_T, MPI_MAX, f->comm));
     if (rc != MPI_SUCCESS)
         return rc;
-    if (worst.rank == f->rank && f->why[0] != '\0')
-        cio_log(CIO_LOG_NOTICE, "file %s: %s", f->name != NULL ? f->name : "?", f->why);
+    memcpy(word, most + 1, (size_t)n * sizeof(*word));
+    if (most[0] == mine[0] && f->why[0] != '\0')
+        cio_log(CIO_LOG_NOTICE, "file %s: %s", f->name, f->why);
     f->why[0] = '\0';
-    return worst.class;
+    return (int)(most[0] >> 32);
+}
+
+int tcioi_agree(struct file *f, int class)
+{
+    int64_t none;
+
+    return tcioi_agree_on(f, class, &none, 0);
 }

@@ -49,6 +49,7 @@ struct waiting_read {
 struct file {
     char *name;       /* as it was given */
     const char *path; /* without ROMIO's prefix */
+    char *hints_text; /* HINTS_FILE_MAX bytes and one, while it is opened */
     char why[1024];   /* the cause of the error of this rank; "" if it needs no words */
     int amode;
     int rank, size;
@@ -90,19 +91,41 @@ int tcioi_class_of_mpi(int code);
 __attribute__((format(printf, 3, 4))) int tcioi_because(struct file *f, int class, const char *why,
                                                         ...);
 
+/* Returns `class`, and has rank 0 say why: where all ranks have found the same. */
+int tcioi_refuse(const struct file *f, int class, const char *why);
+
 /* A digest of a text. */
 uint64_t tcioi_hash_text(const char *s);
 
-/* Collective: the largest class of any rank; 0 is success. Words are printed once. */
+/*
+ * Collective: the largest class of any rank; 0 is success. The rank that has it says why. With
+ * words (at most AGREE_WORDS), each becomes the largest of any rank.
+ */
+#define AGREE_WORDS 8
 int tcioi_agree(struct file *f, int class);
+int tcioi_agree_on(struct file *f, int class, int64_t *word, int n);
 
 /* ---- hints ---- */
 
-/* Collective. From `info` and ROMIO_HINTS. */
-int tcioi_settings_read(struct file *f, MPI_Info info);
+#define HINTS_FILE_MAX 65536 /* ROMIO reads no more */
 
-/* Collective, once the file is open: sizes that were left open, and whether they suit the file. */
-int tcioi_settings_complete(struct file *f);
+/* The file that ROMIO_HINTS names: its length; 0 if there is none. */
+int tcioi_settings_file(char *text);
+
+/*
+ * Collective. From a file of that length, which rank 0 has read into f->hints_text, and from
+ * `info`.
+ */
+int tcioi_settings_read(struct file *f, int length, MPI_Info info);
+
+/* Once the file is open: sizes that were left open, and whether they suit the file. */
+int tcioi_settings_sizes(struct file *f);
+
+/* How many segments there is room for if so many ranks of this node have some. */
+int64_t tcioi_settings_fit(struct file *f, int64_t ranks);
+
+/* Collective: the same with as many as there are; for all nodes. */
+int tcioi_settings_fit_all(struct file *f);
 
 /* ---- data ---- */
 

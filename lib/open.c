@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -44,6 +45,14 @@ static const char *short_path(const struct file *f)
     return n < CIO_TCIO_PATH ? f->path : f->path + n - (CIO_TCIO_PATH - 1);
 }
 
+/* Names that no system takes; Open MPI 4.1 writes past its buffers with them. */
+static int is_too_long(const char *path)
+{
+    const char *last = strrchr(path, '/');
+
+    return strlen(path) >= PATH_MAX || strlen(last != NULL ? last + 1 : path) > NAME_MAX;
+}
+
 /* ---- what was asked for ---- */
 
 static int check_mode(struct file *f)
@@ -52,27 +61,12 @@ static int check_mode(struct file *f)
     int both = (f->amode & MPI_MODE_RDWR) != 0;
 
     if (read + write + both != 1)
-        return tcioi_because(f, MPI_ERR_AMODE,
-                             "access mode: one of RDONLY, WRONLY and RDWR is needed");
+        return tcioi_refuse(f, MPI_ERR_AMODE,
+                            "access mode: one of RDONLY, WRONLY and RDWR is needed");
     if (read && (f->amode & (MPI_MODE_CREATE | MPI_MODE_EXCL)))
-        return tcioi_because(f, MPI_ERR_AMODE, "access mode: RDONLY makes no file");
+        return tcioi_refuse(f, MPI_ERR_AMODE, "access mode: RDONLY makes no file");
     if (f->amode & MPI_MODE_SEQUENTIAL)
-        return tcioi_because(f, MPI_ERR_AMODE, "access mode: SEQUENTIAL is not supported");
-    return MPI_SUCCESS;
-}
-
-static int check_same(struct file *f)
-{
-    int64_t name = (int64_t)(tcioi_hash_text(f->name) >> 1);
-    int64_t mine[4] = {name, -name, f->amode, -(int64_t)f->amode}, most[4];
-    int rc = tcioi_class_of_mpi(MPI_Allreduce(mine, most, 4, MPI_INT64_T, MPI_MAX, f->comm));
-
-    if (rc != MPI_SUCCESS)
-        return rc;
-    if (most[0] != -most[1])
-        return tcioi_because(f, MPI_ERR_NOT_SAME, "ranks open other files with the same call");
-    if (most[2] != -most[3])
-        return tcioi_because(f, MPI_ERR_NOT_SAME, "ranks open it with different access modes");
+        return tcioi_refuse(f, MPI_ERR_AMODE, "access mode: SEQUENTIAL is not supported");
     return MPI_SUCCESS;
 }
 
@@ -83,16 +77,33 @@ static int take_arguments(struct file *f, const char *name, int amode)
     if (f->name == NULL)
         return name == NULL ? MPI_ERR_BAD_FILE : MPI_ERR_NO_MEM;
     f->path = path_in(f->name);
-    return f->path[0] != '\0' ? MPI_SUCCESS : MPI_ERR_BAD_FILE;
+    return f->path[0] == '\0' || is_too_long(f->path) ? MPI_ERR_BAD_FILE : MPI_SUCCESS;
 }
 
-static int check_arguments(struct file *f, const char *name, int amode)
+static int is_multiple(void)
 {
-    int rc = tcioi_agree(f, take_arguments(f, name, amode));
+    int level;
 
-    if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, check_same(f));
-    return rc == MPI_SUCCESS ? tcioi_agree(f, check_mode(f)) : rc;
+    return MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
+}
+
+/* One reduction. Also tells how long the file of hints is that rank 0 has read. */
+static int meet(struct file *f, int class, int *hints_length)
+{
+    int64_t name = class == MPI_SUCCESS ? (int64_t)(tcioi_hash_text(f->name) >> 1) : 0;
+    int64_t length = f->rank == 0 ? tcioi_settings_file(f->hints_text) : 0;
+    int64_t word[6] = {name, -name, f->amode, -(int64_t)f->amode, !is_multiple(), length};
+    int rc = tcioi_agree_on(f, class, word, 6);
+
+    if (rc != MPI_SUCCESS)
+        return rc;
+    if (word[0] != -word[1])
+        return tcioi_refuse(f, MPI_ERR_NOT_SAME, "ranks open other files with the same call");
+    if (word[2] != -word[3])
+        return tcioi_refuse(f, MPI_ERR_NOT_SAME, "ranks open it with different access modes");
+    f->settings.progress_thread = !word[4];
+    *hints_length = (int)word[5];
+    return check_mode(f);
 }
 
 /* ---- the MPI's file ---- */
@@ -127,12 +138,10 @@ static int open_returning(struct file *f, MPI_Info info)
 static int open_below(struct file *f, MPI_Info info)
 {
     MPI_Info copy = MPI_INFO_NULL;
-    int rc = tcioi_agree(f, copy_info(info, &copy));
+    int rc = copy_info(info, &copy);
 
     if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, open_returning(f, copy));
-    if (rc != MPI_SUCCESS)
-        f->file = MPI_FILE_NULL; /* closing is collective, and not all of us have it */
+        rc = open_returning(f, copy);
     if (copy != MPI_INFO_NULL)
         MPI_Info_free(&copy);
     return rc;
@@ -157,6 +166,29 @@ static int open_path(struct file *f)
     return tcioi_class_of_errno(cio_store_open(f->fd, CIO_STORE_BLOCKING, &f->store));
 }
 
+/*
+ * Both, and what follows from the file. Most often there is room for all segments even if all ranks
+ * are on this node; else these must be counted.
+ */
+static int open_file(struct file *f, MPI_Info info)
+{
+    int below = open_below(f, info), rc = below;
+    int64_t word[2];
+
+    if (rc == MPI_SUCCESS)
+        rc = open_path(f);
+    if (rc == MPI_SUCCESS)
+        rc = tcioi_settings_sizes(f);
+    word[0] = below != MPI_SUCCESS;
+    word[1] = rc == MPI_SUCCESS && tcioi_settings_fit(f, f->size) < f->settings.segments;
+    rc = tcioi_agree_on(f, rc, word, 2);
+    if (word[0])
+        f->file = MPI_FILE_NULL; /* closing is collective, and not all of us have it */
+    if (rc == MPI_SUCCESS && f->hints.tcio_segments == 0 && word[1])
+        rc = tcioi_settings_fit_all(f);
+    return rc;
+}
+
 /* ---- the engine ---- */
 
 static int make_space(struct file *f)
@@ -164,6 +196,7 @@ static int make_space(struct file *f)
     const struct cio_space_settings *s = &f->settings;
     struct cio_onesided *os;
     int64_t bytes, exposed;
+    char why[256];
     int rc;
 
     cio_space_region(s, &bytes, &exposed);
@@ -172,24 +205,24 @@ static int make_space(struct file *f)
         rc = cio_space_create(os, s, &f->space);
     if (rc == 0)
         return MPI_SUCCESS;
-    return tcioi_because(f, rc == -ENOSPC ? MPI_ERR_NO_MEM : tcioi_class_of_errno(rc),
-                         "no memory for %" PRId64 " segments of %" PRId64 " bytes on each rank"
-                         " (hints tcio_segments, tcio_segment_size): %s",
-                         s->segments, s->segment_size, strerror(-rc));
+    if (rc != -ENOMEM && rc != -ENOSPC)
+        return tcioi_class_of_errno(rc);
+    snprintf(why, sizeof(why),
+             "no memory for %" PRId64 " segments of %" PRId64 " bytes on each rank"
+             " (hints tcio_segments, tcio_segment_size): %s",
+             s->segments, s->segment_size, strerror(-rc));
+    return tcioi_refuse(f, MPI_ERR_NO_MEM, why);
 }
 
 static int open_tcio(struct file *f)
 {
     unsigned flags = f->write_only ? CIO_TCIO_WRITE_ONLY : 0;
+    int rc =
+        tcioi_class_of_errno(cio_tcio_open(f->space, short_path(f), f->store, flags, &f->tcio));
 
-    return tcioi_class_of_errno(cio_tcio_open(f->space, short_path(f), f->store, flags, &f->tcio));
-}
-
-static int find_end(struct file *f)
-{
     if (f->amode & MPI_MODE_APPEND)
         f->position = cio_store_size(f->store);
-    return tcioi_type_keys_create(f);
+    return rc == MPI_SUCCESS ? tcioi_type_keys_create(f) : rc;
 }
 
 /* ---- all of it ---- */
@@ -214,27 +247,24 @@ static int undo(struct file *f)
 static void discard(struct file *f)
 {
     MPI_Comm_free(&f->comm);
+    free(f->hints_text);
     free(f->name);
     free(f);
 }
 
-static int open_all(struct file *f, const char *name, int amode, MPI_Info info)
+static int open_all(struct file *f, int class, MPI_Info info)
 {
-    int rc = check_arguments(f, name, amode);
+    int hints_length = 0, rc = meet(f, class, &hints_length);
 
     if (rc == MPI_SUCCESS)
-        rc = tcioi_settings_read(f, info);
+        rc = tcioi_settings_read(f, hints_length, info);
+    free(f->hints_text);
+    f->hints_text = NULL;
     if (rc == MPI_SUCCESS)
-        rc = open_below(f, info);
+        rc = open_file(f, info);
     if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, open_path(f));
-    if (rc == MPI_SUCCESS)
-        rc = tcioi_settings_complete(f);
-    if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, make_space(f));
-    if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, open_tcio(f));
-    return rc == MPI_SUCCESS ? tcioi_agree(f, find_end(f)) : rc;
+        rc = make_space(f);
+    return rc == MPI_SUCCESS ? tcioi_agree(f, open_tcio(f)) : rc;
 }
 
 /* A communicator of our own, whose errors come back. Intercommunicators have no file. */
@@ -259,6 +289,11 @@ static struct file *new_file(MPI_Comm comm)
 
     if (f == NULL)
         return NULL;
+    f->hints_text = calloc(HINTS_FILE_MAX + 1, 1);
+    if (f->hints_text == NULL) {
+        free(f);
+        return NULL;
+    }
     f->comm = comm;
     f->file = MPI_FILE_NULL;
     f->fd = -1;
@@ -271,19 +306,17 @@ static struct file *new_file(MPI_Comm comm)
     return f;
 }
 
-/* One for each rank, or none for any. */
-static int new_files(MPI_Comm comm, int ready, struct file **out)
+/*
+ * A rank that has no memory for a file takes part in the first meeting with one that is on its
+ * stack, so that the others do not wait for it.
+ */
+static int excuse(MPI_Comm comm)
 {
-    struct file *f = new_file(comm);
-    int class = f == NULL ? MPI_ERR_NO_MEM : ready ? MPI_SUCCESS : MPI_ERR_ARG, worst = class;
-    int rc = tcioi_class_of_mpi(MPI_Allreduce(&class, &worst, 1, MPI_INT, MPI_MAX, comm));
+    struct file none = {.comm = comm, .rank = 0};
+    int64_t word[6] = {0};
 
-    rc = rc != MPI_SUCCESS ? rc : worst;
-    if (rc != MPI_SUCCESS)
-        free(f);
-    else
-        *out = f;
-    return rc;
+    MPI_Comm_rank(comm, &none.rank);
+    return tcioi_agree_on(&none, MPI_ERR_NO_MEM, word, 6);
 }
 
 int tcio_open(MPI_Comm comm, const char *name, int amode, MPI_Info info, tcio_file **fh)
@@ -295,14 +328,16 @@ int tcio_open(MPI_Comm comm, const char *name, int amode, MPI_Info info, tcio_fi
 
     if (rc != MPI_SUCCESS)
         return rc;
-    rc = new_files(own, fh != NULL, &f);
-    if (rc != MPI_SUCCESS) {
+    f = new_file(own);
+    if (f == NULL) {
+        rc = excuse(own);
         MPI_Comm_free(&own);
         return rc;
     }
-    rc = tcioi_agree(f, tcioi_handle_create(f, &handle));
+    rc = fh != NULL ? tcioi_handle_create(f, &handle) : MPI_ERR_ARG;
     if (rc == MPI_SUCCESS)
-        rc = open_all(f, name, amode, info);
+        rc = take_arguments(f, name, amode);
+    rc = open_all(f, rc, info);
     if (rc == MPI_SUCCESS) {
         *fh = handle;
         return MPI_SUCCESS;

@@ -14,10 +14,6 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define HINTS_FILE_MAX 65536 /* ROMIO reads no more */
-#define MIB ((int64_t)1 << 20)
-#define LEAST_STRIPE (64 << 10)
-#define AUTO_SEGMENTS 8
 #define SHARE_OF_ROOM 4 /* a node's regions take at most one part in so many */
 
 static int is_ours(const struct cio_hint *hint)
@@ -74,8 +70,7 @@ static int take_lines(struct file *f, char *text)
     return rc;
 }
 
-/* Its length; 0 if there is none. */
-static int read_file(char *text)
+int tcioi_settings_file(char *text)
 {
     const char *path = getenv("ROMIO_HINTS");
     FILE *in = path != NULL ? fopen(path, "re") : NULL;
@@ -88,21 +83,13 @@ static int read_file(char *text)
     return (int)n;
 }
 
-static int take_file(struct file *f)
+static int take_file(struct file *f, int length)
 {
-    char *text = calloc(HINTS_FILE_MAX + 1, 1);
-    int length = 0, rc = tcioi_agree(f, text == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS);
+    int rc = MPI_SUCCESS;
 
-    if (rc == MPI_SUCCESS && f->rank == 0)
-        length = read_file(text);
-    if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, tcioi_class_of_mpi(MPI_Bcast(&length, 1, MPI_INT, 0, f->comm)));
-    if (rc == MPI_SUCCESS && length > 0)
-        rc = tcioi_agree(f, tcioi_class_of_mpi(MPI_Bcast(text, length, MPI_BYTE, 0, f->comm)));
-    if (rc == MPI_SUCCESS)
-        rc = take_lines(f, text);
-    free(text);
-    return rc;
+    if (length > 0)
+        rc = tcioi_class_of_mpi(MPI_Bcast(f->hints_text, length, MPI_BYTE, 0, f->comm));
+    return rc == MPI_SUCCESS ? take_lines(f, f->hints_text) : rc;
 }
 
 /* ---- the info ---- */
@@ -130,28 +117,22 @@ static int take_info(struct file *f, MPI_Info info)
     return rc;
 }
 
-static int check_same(struct file *f)
+int tcioi_settings_read(struct file *f, int length, MPI_Info info)
 {
-    int64_t digest = (int64_t)(cio_hints_digest(&f->hints) >> 1);
-    int64_t mine[2] = {digest, -digest}, most[2];
-    int rc = tcioi_class_of_mpi(MPI_Allreduce(mine, most, 2, MPI_INT64_T, MPI_MAX, f->comm));
-
-    if (rc != MPI_SUCCESS || most[0] == -most[1])
-        return rc;
-    return tcioi_because(f, MPI_ERR_NOT_SAME,
-                         "hints tcio_* or romio_tam_stats differ between ranks");
-}
-
-int tcioi_settings_read(struct file *f, MPI_Info info)
-{
+    int64_t same[2];
     int rc;
 
     cio_hints_init(&f->hints);
-    rc = take_file(f);
+    rc = take_file(f, length);
     if (rc == MPI_SUCCESS)
         rc = take_info(f, info);
-    rc = tcioi_agree(f, rc);
-    return rc == MPI_SUCCESS ? tcioi_agree(f, check_same(f)) : rc;
+    same[0] = (int64_t)(cio_hints_digest(&f->hints) >> 1);
+    same[1] = -same[0];
+    rc = tcioi_agree_on(f, rc, same, 2);
+    if (rc == MPI_SUCCESS && same[0] != -same[1])
+        rc = tcioi_refuse(f, MPI_ERR_NOT_SAME,
+                          "hints tcio_* or romio_tam_stats differ between ranks");
+    return rc;
 }
 
 /* ---- sizes ---- */
@@ -170,19 +151,7 @@ static int64_t stripe_of(struct file *f)
     return found ? strtoll(value, NULL, 10) : 0;
 }
 
-/* The largest power of two that divides a stripe, if that is of any use. */
-static int64_t default_size(int64_t stripe, int64_t block)
-{
-    int64_t size = stripe > 0 ? stripe & -stripe : 0;
-
-    if (size < LEAST_STRIPE)
-        size = MIB;
-    while (size < block)
-        size *= 2;
-    return size;
-}
-
-static int choose_size(struct file *f)
+int tcioi_settings_sizes(struct file *f)
 {
     struct statvfs fs;
     int64_t block = fstatvfs(f->fd, &fs) == 0 && fs.f_frsize > 0 ? (int64_t)fs.f_frsize : 1;
@@ -194,7 +163,14 @@ static int choose_size(struct file *f)
                              " is no multiple of the file system's"
                              " block of %" PRId64 " bytes",
                              asked, block);
-    f->settings.segment_size = asked > 0 ? asked : default_size(stripe_of(f), block);
+    cio_space_defaults(asked > 0 ? 0 : stripe_of(f), &f->settings);
+    while (f->settings.segment_size < block)
+        f->settings.segment_size *= 2;
+    if (asked > 0)
+        f->settings.segment_size = asked;
+    if (f->hints.tcio_segments > 0)
+        f->settings.segments = f->hints.tcio_segments;
+    f->settings.immediate = f->hints.tcio_visibility == CIO_VISIBILITY_IMMEDIATE;
     return MPI_SUCCESS;
 }
 
@@ -226,41 +202,25 @@ static int64_t region_bytes(const struct cio_space_settings *settings)
     return bytes;
 }
 
-/* As many as the room for regions on the fullest node allows, and one at least. */
-static int choose_segments(struct file *f)
+int64_t tcioi_settings_fit(struct file *f, int64_t ranks)
 {
-    int64_t size, left, ranks, fit = AUTO_SEGMENTS, address = cio_address_room();
-    int rc = ranks_here(f, &ranks);
+    struct cio_space_settings trial = f->settings;
+    int64_t size, left, address = cio_address_room();
 
-    if (rc != MPI_SUCCESS)
-        return rc;
     cio_nodemem_posix_room(&size, &left);
     left = (left < address ? left : address) / SHARE_OF_ROOM / ranks;
-    for (f->settings.segments = fit; fit > 1 && region_bytes(&f->settings) > left;)
-        f->settings.segments = --fit;
-    return tcioi_class_of_mpi(
-        MPI_Allreduce(&fit, &f->settings.segments, 1, MPI_INT64_T, MPI_MIN, f->comm));
+    while (trial.segments > 1 && region_bytes(&trial) > left)
+        trial.segments--;
+    return trial.segments;
 }
 
-static int choose_progress(struct file *f)
+int tcioi_settings_fit_all(struct file *f)
 {
-    int level, multiple;
+    int64_t ranks = 1, minus_fit;
+    int rc = ranks_here(f, &ranks);
 
-    MPI_Query_thread(&level);
-    multiple = level == MPI_THREAD_MULTIPLE;
-    return tcioi_class_of_mpi(
-        MPI_Allreduce(&multiple, &f->settings.progress_thread, 1, MPI_INT, MPI_MIN, f->comm));
-}
-
-int tcioi_settings_complete(struct file *f)
-{
-    int rc = tcioi_agree(f, choose_size(f));
-
-    f->settings.segments = f->hints.tcio_segments;
-    f->settings.immediate = f->hints.tcio_visibility == CIO_VISIBILITY_IMMEDIATE;
-    if (rc == MPI_SUCCESS)
-        rc = tcioi_agree(f, choose_progress(f));
-    if (rc == MPI_SUCCESS && f->settings.segments == 0)
-        rc = tcioi_agree(f, choose_segments(f));
+    minus_fit = -tcioi_settings_fit(f, ranks);
+    rc = tcioi_agree_on(f, rc, &minus_fit, 1);
+    f->settings.segments = -minus_fit;
     return rc;
 }
