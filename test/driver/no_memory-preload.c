@@ -1,21 +1,27 @@
 /*
- * To be preloaded: lets some allocations fail that tamio makes below certain functions of its own.
- * MPICH's do not fail. The program arms it with tamio_test_fail(). Where code lies in the library
- * is told by TEST_CODE (tamio's), TEST_BELOW (those functions) and TEST_ROMIO (ROMIO's allocators,
- * which end the job): ranges "first-behind" in hexadecimal, as offsets, with blanks between them
- * (resources.sh).
+ * To be preloaded: lets some allocations fail that tamio makes below certain functions of its own,
+ * of memory, shared memory and threads. MPICH's do not fail. The program arms it with
+ * tamio_test_fail(). Where code lies in the library is told by TEST_CODE (tamio's), TEST_BELOW
+ * (those functions) and TEST_ROMIO (ROMIO's allocators, which end the job): ranges "first-behind"
+ * in hexadecimal, as offsets, with blanks between them (resources.sh).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define DEEP 20
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
 
 struct range {
     uintptr_t first, behind;
@@ -120,4 +126,55 @@ void *malloc(size_t size)
 void *calloc(size_t n, size_t size)
 {
     return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    void *p = fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, size);
+
+    if (p == NULL)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (fails(__builtin_return_address(0))) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+
+int posix_fallocate(int fd, off_t offset, off_t size)
+{
+    if (fails(__builtin_return_address(0)))
+        return ENOSPC;
+    return syscall(SYS_fallocate, fd, 0, offset, size) == 0 ? 0 : errno;
+}
+
+int shm_open(const char *name, int flags, mode_t mode)
+{
+    static int (*next)(const char *, int, mode_t);
+
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "shm_open");
+    if (fails(__builtin_return_address(0))) {
+        errno = EMFILE;
+        return -1;
+    }
+    return next(name, flags, mode);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *argument)
+{
+    static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    if (fails(__builtin_return_address(0)))
+        return EAGAIN;
+    return next(thread, attributes, start, argument);
 }

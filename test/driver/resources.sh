@@ -93,7 +93,7 @@ test_resources() {
     local rank kind preparing='^ADIOI_TAM_Prepare$ ^ADIOI_TAM_Agree$' anything='^cio_ ^ADIOI_TAM_'
     cc -std=gnu11 -Wall -Werror -O2 -shared -fPIC -o "$scratch/no_memory.so" "$here/no_memory-preload.c" -ldl ||
         die "cannot compile no_memory-preload.c"
-    TIMEOUT=120
+    TIMEOUT=300
     for rank in 0 3; do
         test_case "no_memory.info.$rank" no_memory 4 '' "$preparing" $rank info
         test_case "no_memory.call.$rank" no_memory 4 '' "$preparing" $rank call
