@@ -234,14 +234,14 @@ static void choose_settings(ADIO_File fd, struct cio_space_settings *set)
     set->progress_thread = has_threads(fd);
 }
 
-static int try_space(ADIO_File fd, const struct cio_space_settings *set, struct cio_space **space)
+static int try_space(MPI_Comm comm, const struct cio_space_settings *set, struct cio_space **space)
 {
     struct cio_onesided *os;
     int64_t bytes, exposed;
     int rc;
 
     cio_space_region(set, &bytes, &exposed);
-    rc = cio_onesided_mpi_create(fd->comm, bytes, exposed, &cio_nodemem_posix, &os);
+    rc = cio_onesided_mpi_create(comm, bytes, exposed, &cio_nodemem_posix, &os);
     return rc == 0 ? cio_space_create(os, set, space) : rc;
 }
 
@@ -250,8 +250,10 @@ static int make_space(ADIO_File fd, ADIOI_TAM_Tcio * t)
 {
     int given = t->asked.tcio_segments != 0, rc;
 
+    MPI_Comm_dup(fd->comm, &t->comm);
+    MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
     do
-        rc = try_space(fd, &t->set, &t->space);
+        rc = try_space(t->comm, &t->set, &t->space);
     while ((rc == -ENOMEM || rc == -ENOSPC) && !given && (t->set.segments /= 2) >= FEWEST_SEGMENTS);
     return rc;
 }
@@ -271,25 +273,26 @@ static const char *name_of(ADIO_File fd)
     return fd->filename + (length < CIO_TCIO_PATH ? 0 : length - (CIO_TCIO_PATH - 1));
 }
 
-static int close_space(ADIOI_TAM_Tcio * t)
+/* Also of what was made in part. */
+static void close_space(ADIOI_TAM_Tcio * t)
 {
-    int rc = t->file != NULL ? cio_tcio_close(t->file) : 0, rc2;
-
-    rc2 = cio_space_destroy(t->space);
+    if (t->file != NULL)
+        cio_tcio_close(t->file);
+    if (t->space != NULL)
+        cio_space_destroy(t->space);
     cio_store_destroy(t->store);
+    MPI_Comm_free(&t->comm);
     t->space = NULL;
     t->file = NULL;
     t->store = NULL;
-    return rc2 != 0 ? rc2 : rc;
 }
 
 static int open_space(ADIO_File fd, ADIOI_TAM_Tcio * t)
 {
     int rc = make_space(fd, t);
 
-    if (rc != 0)
-        return rc;
-    rc = least_of(fd, cio_store_open(fd->fd_sys, CIO_STORE_BLOCKING, &t->store));
+    if (rc == 0)
+        rc = least_of(fd, cio_store_open(fd->fd_sys, CIO_STORE_BLOCKING, &t->store));
     if (rc == 0)
         rc = least_of(fd, cio_tcio_open(t->space, name_of(fd), t->store,
                                         is_write_only(fd) ? CIO_TCIO_WRITE_ONLY : 0, &t->file));
@@ -388,10 +391,7 @@ static int take_off(ADIO_File fd)
     if (t->space != NULL) {
         rc = ADIOI_TAM_Tcio_settle(fd, ADIOI_TAM_TCIO_WROTE | ADIOI_TAM_TCIO_LOOKED);
         ADIOI_TAM_Tcio_report(fd);
-        if (rc == 0)
-            rc = least_of(fd, close_space(t));
-        else
-            close_space(t);
+        close_space(t);
     } else
         ADIOI_TAM_Tcio_report(fd);
     layer->fns = t->plain;

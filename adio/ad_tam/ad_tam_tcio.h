@@ -59,6 +59,7 @@ typedef struct ADIOI_TAM_Tcio {
     char *visibility;           /* ROMIO's word of it, where ours is in its place */
 
     pthread_mutex_t lock;       /* of all below: get_size comes without ROMIO's own */
+    MPI_Comm comm;              /* the space's own */
     struct cio_space *space;
     struct cio_tcio *file;
     struct cio_store *store;

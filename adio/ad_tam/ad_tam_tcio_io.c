@@ -56,19 +56,16 @@ static int write_runs(ADIOI_TAM_Tcio * t, const struct cio_request *req)
     return rc != 0 ? rc : rc2;
 }
 
-/* Each run tells how much of it lies before the end of the file. */
-static int read_each(ADIOI_TAM_Tcio * t, const struct cio_request *req, int64_t * moved)
+/* Bytes of an access that lie before the end of the file. */
+static int count_before_end(ADIOI_TAM_Tcio * t, const struct cio_request *req, int64_t * moved)
 {
-    int64_t got;
+    int64_t size;
     run r;
-    int rc = 0;
+    int rc = cio_tcio_size(t->file, &size);
 
     *moved = 0;
-    for (first_run(&r, req); rc == 0 && next_run(&r, req);) {
-        rc = cio_tcio_read(t->file, r.off, r.buf, r.len, &got);
-        if (rc == 0)
-            *moved += got;
-    }
+    for (first_run(&r, req); rc == 0 && next_run(&r, req);)
+        *moved += cio_max64(0, cio_min64(r.len, size - r.off));
     return rc;
 }
 
@@ -76,29 +73,26 @@ static int read_each(ADIOI_TAM_Tcio * t, const struct cio_request *req, int64_t 
  * All at once. If the last run lies before the end of the file, so do all others of a view that does
  * not go back.
  */
-static int read_together(ADIOI_TAM_Tcio * t, const struct cio_request *req, int64_t * moved)
+static int read_runs(ADIOI_TAM_Tcio * t, const struct cio_request *req, int64_t * moved)
 {
     int64_t got = 0;
     run r;
     int rc = 0, rc2;
 
+    cio_tcio_hold(t->file);
     for (first_run(&r, req); rc == 0 && next_run(&r, req);)
         if (r.left > 0)
             rc = cio_tcio_read_later(t->file, r.off, r.buf, r.len);
         else
             rc = cio_tcio_read(t->file, r.off, r.buf, r.len, &got);
     rc2 = cio_tcio_fetch(t->file);
-    if (rc == 0)
-        rc = rc2;
-    if (rc == 0 && got < r.len && r.len < req->bytes)
-        return read_each(t, req, moved);
+    cio_tcio_release(t->file);
+    if (rc != 0 || rc2 != 0)
+        return rc != 0 ? rc : rc2;
     *moved = req->bytes - r.len + got;
-    return rc;
-}
-
-static int read_runs(ADIOI_TAM_Tcio * t, const struct cio_request *req, int64_t * moved)
-{
-    return req->file->sorted ? read_together(t, req, moved) : read_each(t, req, moved);
+    if (r.len == req->bytes || (got == r.len && req->file->sorted))
+        return 0;
+    return count_before_end(t, req, moved);
 }
 
 /* Makes an access: 0 and the bytes moved, or an error. */

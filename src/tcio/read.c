@@ -175,19 +175,43 @@ static int add_wish(struct cio_tcio *f, int64_t off, char *buf, int64_t len)
     return 0;
 }
 
+/* What must not wait: large pieces; and what was written here, unless it is one call's with others. */
+static int is_urgent(const struct cio_tcio *f, int64_t off, int64_t len)
+{
+    if (len >= LARGE || meets(f->direct_lo, f->direct_hi, off, len))
+        return 1;
+    return !f->holding &&
+           (cio_wlog_touches(&f->log, off, len) || meets(f->sent_lo, f->sent_hi, off, len));
+}
+
 int cio_tcio_read_later(struct cio_tcio *f, int64_t off, void *buf, int64_t len)
 {
-    int own = cio_wlog_touches(&f->log, off, len) || meets(f->sent_lo, f->sent_hi, off, len) ||
-              meets(f->direct_lo, f->direct_hi, off, len);
-    int rc;
+    int rc = 0;
 
-    if (own || len >= LARGE || off < 0 || len <= 0 || len > INT64_MAX - off)
+    if (off < 0 || len <= 0 || len > INT64_MAX - off || is_urgent(f, off, len))
         return cio_tcio_read(f, off, buf, len, NULL);
     f->stats.reads++;
     f->stats.bytes_read += len;
-    rc = add_wish(f, off, buf, len);
+    if (cio_wlog_touches(&f->log, off, len))
+        rc = cio_tcio_push(f);
+    if (rc == 0)
+        rc = add_wish(f, off, buf, len);
     if (rc == 0 && (f->wished >= f->space->settings.segment_size || f->wishes >= f->log.room / 16))
         rc = cio_tcio_fetch(f);
+    return rc;
+}
+
+/* Wishes that are near each other share a window, which nobody else may use: others write at once. */
+static int fetch_from_file(struct cio_tcio *f)
+{
+    int rc = 0;
+
+    f->window_len = 0;
+    for (int64_t i = 0; rc == 0 && i < f->wishes; i++) {
+        rc = read_window(f, f->wish[i].off, f->wish[i].buf, f->wish[i].len, NULL);
+        f->read_at = f->wish[i].off + f->wish[i].len;
+    }
+    f->window_len = 0;
     return rc;
 }
 
@@ -201,8 +225,7 @@ int cio_tcio_fetch(struct cio_tcio *f)
     if (!f->space->settings.immediate || cio_tcio_in_use(f))
         rc = cio_deal_reads(f, f->wish, f->wishes, &cut);
     else
-        for (int64_t i = 0; rc == 0 && i < f->wishes; i++)
-            rc = read_file(f, f->wish[i].off, f->wish[i].buf, f->wish[i].len, NULL);
+        rc = fetch_from_file(f);
     f->wishes = f->wished = 0;
     f->wish_lo = INT64_MAX;
     f->wish_hi = 0;

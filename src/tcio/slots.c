@@ -463,8 +463,8 @@ static int64_t list_places(struct cio_space *s, const int *rank, int ranks, int 
     return n;
 }
 
-/* How many slots of the node have something of the file; the last one's number. */
-static int64_t last_number(struct cio_space *s, int entry, int *any)
+/* Whether slots of the node have anything of the file; the last such segment before another one. */
+static int64_t last_number(struct cio_space *s, int entry, int64_t before, int *any)
 {
     int64_t last = -1;
 
@@ -479,7 +479,7 @@ static int64_t last_number(struct cio_space *s, int entry, int *any)
             if (x->entry != entry)
                 continue;
             *any = 1;
-            if (x->pins > 0 || x->dirty)
+            if ((x->pins > 0 || x->dirty) && x->number < before)
                 last = cio_max64(last, x->number);
         }
         pthread_mutex_unlock(&home->table);
@@ -491,17 +491,17 @@ int cio_slots_have(struct cio_space *s, int entry)
 {
     int any;
 
-    (void)last_number(s, entry, &any);
+    (void)last_number(s, entry, INT64_MAX, &any);
     return any;
 }
 
 int64_t cio_slots_end(struct cio_space *s, int entry)
 {
-    int64_t segment = s->settings.segment_size, number, last, end;
+    int64_t segment = s->settings.segment_size, number = INT64_MAX, last, end;
     struct cio_held h;
     int any;
 
-    for (number = last_number(s, entry, &any); number >= 0; number -= 1) {
+    while ((number = last_number(s, entry, number, &any)) >= 0) {
         if (cio_slot_take(s, entry, number, 0, &h) != 0)
             continue;
         last = h.slot->dirty ? cio_bits_last(h.bits, segment) : -1;

@@ -89,7 +89,10 @@ int cio_tcio_open(struct cio_space *space, const char *path, struct cio_store *s
 /* Writes of one process keep their order. `buf` may be used again at once. */
 int cio_tcio_write(struct cio_tcio *f, int64_t off, const void *buf, int64_t len);
 
-/* Between these an immediate space does not push after each write: many may be one call of MPI. */
+/*
+ * Between these an immediate space does not push after each write, and reads that are to be made
+ * later are, also of what this process wrote: many may be one call of MPI.
+ */
 void cio_tcio_hold(struct cio_tcio *f);
 int cio_tcio_release(struct cio_tcio *f);
 
