@@ -170,7 +170,7 @@ static void parse_option(int option, struct options *o)
         break;
     case 'm':
         o->method = method_find(optarg);
-        if (o->method == NULL || o->method->transfer == NULL)
+        if (o->method == NULL)
             die(optarg, "no such method");
         break;
     case 'f':

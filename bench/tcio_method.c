@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef BENCH_LIBRARY
 #include <tcio.h>
-#endif
 
 static void must(int rc, const char *what)
 {
@@ -238,7 +236,6 @@ static void collective(struct transfer *t)
 
 /* ---- the library: program 3 ----------------------------------------------------------------- */
 
-#ifdef BENCH_LIBRARY
 struct library {
     tcio_file *file;
     char *memory;
@@ -272,7 +269,6 @@ static void library(struct transfer *t)
     must(tcio_close(l.file), "tcio_close");
     t->closed = lap(&clock);
 }
-#endif
 
 /* ---- POSIX ---------------------------------------------------------------------------------- */
 
@@ -314,11 +310,7 @@ static void posix(struct transfer *t)
 
 const struct method method_list[] = {
     {"collective", "a buffer, a file view, one collective call (program 2)", collective},
-#ifdef BENCH_LIBRARY
     {"library", "tcio_write_at for each piece (program 3)", library},
-#else
-    {"library", "not built", NULL},
-#endif
     {"independent", "MPI_File_write_at for each piece", independent},
     {"posix", "pwrite for each piece", posix},
     {NULL, NULL, NULL},

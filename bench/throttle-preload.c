@@ -8,8 +8,9 @@
  *
  * TAMIO_THROTTLE is the spec, with the state that all processes share; bench/throttle-show.c prints
  * what it has counted. Throttled are pwrite, pread, write and read on regular files whose path
- * begins with TAMIO_THROTTLE_PREFIX. The writer is the process. A spec that cannot be used ends the
- * program, since it would be measured on the wrong file system.
+ * begins with TAMIO_THROTTLE_PREFIX. The writer is the process, or with TAMIO_THROTTLE_WRITER=node
+ * the host that it runs on, as in Lustre. A spec that cannot be used ends the program, since it
+ * would be measured on the wrong file system.
  *
  * It does not see transfers by other calls: vectors, mmap, stdio, and io_uring. So use it with
  * cb_pipeline_io=thread or blocking, not uring.
@@ -48,6 +49,7 @@ static struct {
     struct known known[FDS];
     struct cio_throttle *throttle; /* NULL: none */
     const char *prefix;
+    int node; /* the writer that all processes of this host are, or -1 */
     write_at pwrite;
     read_at pread;
     write_here write;
@@ -78,9 +80,23 @@ static void attach(const char *text)
     }
 }
 
+/* A number of 0 or more for the host's name. */
+static int number_of_node(void)
+{
+    char name[256] = "";
+    unsigned number = 5381;
+
+    gethostname(name, sizeof(name) - 1);
+    for (const char *c = name; *c != '\0'; c++)
+        number = number * 33 + (unsigned char)*c;
+    return (int)(number >> 1);
+}
+
 static void set_up(void)
 {
-    const char *text = getenv("TAMIO_THROTTLE");
+    const char *text = getenv("TAMIO_THROTTLE"), *writer = getenv("TAMIO_THROTTLE_WRITER");
+
+    all.node = writer != NULL && strcmp(writer, "node") == 0 ? number_of_node() : -1;
 
     all.pwrite = (write_at)dlsym(RTLD_NEXT, "pwrite64");
     all.pread = (read_at)dlsym(RTLD_NEXT, "pread64");
@@ -136,7 +152,8 @@ static ssize_t sleep_until(int64_t until, ssize_t result)
 
 static int64_t enter(int write, off64_t off, size_t len)
 {
-    return cio_throttle_enter(all.throttle, getpid(), write, off, (int64_t)len);
+    return cio_throttle_enter(all.throttle, all.node < 0 ? getpid() : all.node, write, off,
+                              (int64_t)len);
 }
 
 /* By no name that another library in LD_PRELOAD may have, too. */
