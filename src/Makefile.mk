@@ -117,8 +117,8 @@ tamio_tcio_sources =                  \
     %D%/tcio/file.c                   \
     %D%/tcio/files.c                  \
     %D%/tcio/inbox.c                  \
-    %D%/tcio/log.c                    \
-    %D%/tcio/log.h                    \
+    %D%/tcio/level1.c                 \
+    %D%/tcio/level1.h                 \
     %D%/tcio/place.h                  \
     %D%/tcio/read.c                   \
     %D%/tcio/report.c                 \

@@ -57,7 +57,7 @@ TESTS +=                              \
     test/port/test_store_uring_faults \
     test/port/test_throttle           \
     test/tcio/test_failures           \
-    test/tcio/test_log                \
+    test/tcio/test_level1                \
     test/tcio/test_oracle             \
     test/tcio/test_place              \
     test/tcio/test_visible            \

@@ -15,7 +15,7 @@
 struct cio_onesided_loop {
     int size, nodes;
     int *node_of, *busy;
-    int64_t bytes;
+    int64_t bytes, left; /* of a region; that may still be backed */
     char **region;
     pthread_mutex_t lock;
     pthread_cond_t all;
@@ -124,8 +124,17 @@ void cio_onesided_loop_busy(struct cio_onesided *os, int rank, int busy)
 
 static int loop_back(struct cio_onesided *os, int rank, int64_t from, int64_t to)
 {
-    (void)rank, (void)from;
-    return to <= port_of(os)->loop->bytes ? 0 : -EINVAL;
+    struct cio_onesided_loop *l = port_of(os)->loop;
+
+    (void)rank;
+    if (to > l->bytes)
+        return -EINVAL;
+    return __atomic_sub_fetch(&l->left, to - from, __ATOMIC_SEQ_CST) >= 0 ? 0 : -ENOSPC;
+}
+
+void cio_onesided_loop_limit(struct cio_onesided_loop *loop, int64_t bytes)
+{
+    loop->left = bytes;
 }
 
 static void *loop_local(struct cio_onesided *os, int rank)
@@ -178,6 +187,7 @@ int cio_onesided_loop_create(int size, const int *node_of, int64_t bytes,
         return rc;
     l->size = size;
     l->bytes = bytes;
+    l->left = INT64_MAX;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->all, NULL);
     rc = make_regions(l);

@@ -19,6 +19,9 @@ int cio_onesided_loop_port(struct cio_onesided_loop *loop, int rank, struct cio_
 /* Whether a rank shall look as if it computed: it does not respond. */
 void cio_onesided_loop_busy(struct cio_onesided *os, int rank, int busy);
 
+/* From now on so many bytes can be backed, by all ranks together. */
+void cio_onesided_loop_limit(struct cio_onesided_loop *loop, int64_t bytes);
+
 /* Once all ports are destroyed. */
 void cio_onesided_loop_destroy(struct cio_onesided_loop *loop);
 

@@ -17,6 +17,7 @@
  * of his own that may have been answered, takes these answers, since others may wait for that.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,7 +29,10 @@ enum record_state { RECORD_NEW, RECORD_SEEN, RECORD_ANSWERED, RECORD_DONE };
 
 #define SOME 256         /* extents decoded at a time */
 #define FIRST_PAUSE 1e-4 /* seconds between looks at another node, at first */
-#define LAST_PAUSE 3e-3
+#define LAST_PAUSE 4e-3
+#define FIRST_NAP 200000 /* nanoseconds between looks around here */
+#define LAST_NAP 3200000
+#define LOOKS 1000 /* without a nap, where each rank has a core */
 
 /* ---- waiting ---- */
 
@@ -57,19 +61,21 @@ int cio_patience_due(struct cio_patience *p)
     return 1;
 }
 
+/* Where ranks share cores, whoever looks keeps those from it that he waits for. */
 void cio_patience_nap(struct cio_space *s, struct cio_patience *p)
 {
-    struct timespec nap = {0, 20000};
+    long ns = FIRST_NAP;
 
     cio_onesided_progress(s->os);
-    if (cio_inbox_serve(s) > 0) {
+    if (cio_inbox_serve(s) > 0)
         p->turns = 0;
-        return;
+    else if (p->turns++ < LOOKS && !s->crowded)
+        sched_yield();
+    else {
+        for (int i = 0; i < p->turns / 4 && ns < LAST_NAP; i++)
+            ns *= 2;
+        nanosleep(&(struct timespec){0, ns}, NULL);
     }
-    for (int i = 0; i < p->turns / 4 && nap.tv_nsec < 1000000; i++)
-        nap.tv_nsec *= 2;
-    p->turns++;
-    nanosleep(&nap, NULL);
 }
 
 void cio_patience_end(struct cio_space *s, struct cio_patience *p)
@@ -335,25 +341,54 @@ static int fill_all(struct cio_walk *w, struct cio_decoder *d, const char *data)
     return rc;
 }
 
+/*
+ * A walk through the segments of a path. If the node knows as many files as it can, this one's
+ * bytes go to and from the file itself.
+ */
+static int begin_walk(struct cio_space *s, const char *path, struct cio_walk *w)
+{
+    struct cio_store *store;
+    int entry, rc = cio_entry_find(s, path, 1, &entry);
+
+    if (rc == 0) {
+        cio_walk_begin(s, entry, w);
+        return 0;
+    }
+    if (rc != -ENFILE || s->settings.open == NULL)
+        return rc;
+    rc = s->settings.open(s->settings.self, path, &store);
+    if (rc == 0) {
+        cio_walk_begin(s, -1, w);
+        w->store = store;
+    }
+    return rc;
+}
+
+static void end_walk(struct cio_walk *w)
+{
+    cio_walk_end(w);
+    if (w->entry < 0)
+        cio_store_destroy(w->store);
+}
+
 static void carry_out_write(struct cio_space *s, const struct cio_record *r)
 {
     struct parts p = parts_of(r, s->scratch);
     struct cio_decoder d;
     struct cio_walk w;
-    int entry, rc = cio_entry_find(s, p.path, 1, &entry);
+    int rc = cio_decode_begin(&d, p.code, (size_t)r->code, r->base, r->base, INT64_MAX);
 
-    if (rc == 0)
-        rc = cio_decode_begin(&d, p.code, (size_t)r->code, r->base, r->base, INT64_MAX);
     if (rc == 0 && d.bytes != r->data)
         rc = -EBADMSG;
+    if (rc == 0)
+        rc = begin_walk(s, p.path, &w);
     if (rc != 0) {
         lose(s, rc);
         return;
     }
-    cio_walk_begin(s, entry, &w);
     rc = fill_all(&w, &d, p.data);
-    cio_walk_end(&w);
-    if (rc == -EBADMSG)
+    end_walk(&w);
+    if (rc != 0 && (w.entry < 0 || rc == -EBADMSG))
         lose(s, rc);
 }
 
@@ -379,19 +414,18 @@ static int carry_out_read(struct cio_space *s, const struct cio_record *r,
     struct parts p = parts_of(r, s->scratch);
     struct cio_decoder d;
     struct cio_walk w;
-    int entry, rc = cio_entry_find(s, p.path, 1, &entry);
+    int rc = cio_decode_begin(&d, p.code, (size_t)r->code, r->base, r->base, INT64_MAX);
 
-    if (rc == 0)
-        rc = cio_decode_begin(&d, p.code, (size_t)r->code, r->base, r->base, INT64_MAX);
     if (rc == 0 && d.bytes > s->sizes.answer)
         rc = -EBADMSG;
+    if (rc == 0)
+        rc = begin_walk(s, p.path, &w);
     if (rc != 0)
         return rc;
     answer->bytes = d.bytes;
-    cio_walk_begin(s, entry, &w);
     cio_walk_expect(&w, r->span, (int64_t)d.extents, d.bytes);
     rc = read_all(&w, &d, (char *)(answer + 1), &answer->cut);
-    cio_walk_end(&w);
+    end_walk(&w);
     return rc;
 }
 

@@ -59,7 +59,6 @@ int cio_slots_init(struct cio_space *s)
 {
     struct cio_home *home = cio_home_of(s, s->os->rank);
     int64_t from = s->sizes.home, to = s->sizes.tails + s->here * (int64_t)sizeof(uint64_t);
-    struct cio_held h;
     int rc = cio_onesided_back(s->os, s->os->rank, from, to);
 
     if (rc == 0 && s->os->rank == s->first) {
@@ -77,8 +76,7 @@ int cio_slots_init(struct cio_space *s)
         init_lock(&cio_node_of(s)->serve);
         init_lock(&cio_node_of(s)->files);
     }
-    h = held(s, s->os->rank, 0);
-    return back(s, s->os->rank, &h, 0);
+    return 0;
 }
 
 /* ---- writing out ---- */
@@ -246,15 +244,20 @@ static int rather(const struct cio_slot *a, const struct cio_slot *b, int64_t se
     return a->entry != b->entry ? a->entry < b->entry : a->number < b->number;
 }
 
+/* -1: all that have memory are in use; -2: none has, nor can get any. */
 static int victim(const struct cio_home *home, int slots, int64_t segment)
 {
-    int best = -1;
+    int best = -2;
 
     for (int i = 0; i < slots; i++) {
         const struct cio_slot *x = &home->slot[i];
 
-        if (x->pins > 0 || x->backed < 0)
+        if (x->backed < 0)
             continue;
+        if (x->pins > 0) {
+            best = best == -2 ? -1 : best;
+            continue;
+        }
         if (best < 0 || rather(x, &home->slot[best], segment))
             best = i;
     }
@@ -339,6 +342,8 @@ static int try_take(struct cio_space *s, int rank, int entry, int64_t number, in
     i = victim(home, slots, s->settings.segment_size);
     if (i < 0) {
         pthread_mutex_unlock(&home->table);
+        if (i == -2)
+            return -ENOMEM;
         nanosleep(&nap, NULL);
         return 1;
     }

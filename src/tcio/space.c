@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "port/cores.h"
 #include "tcio/state.h"
 
 #define PAGE ((int64_t)4096)
@@ -13,7 +14,7 @@
 #define LEAST_RING (32 << 10)
 #define MOST_RING (1 << 20)
 #define LEAST_LEVEL1 (16 << 10)
-#define SHORT_NAP 50000 /* nanoseconds between looks of the thread, */
+#define SHORT_NAP 100000 /* nanoseconds between looks of the thread, */
 #define LONG_NAP 1000000
 #define BUSY_LOOKS 16 /* before naps become longer */
 
@@ -219,10 +220,22 @@ static void unmake(struct cio_space *s)
     free(s);
 }
 
+/* Whether more ranks of the node may run on this rank's cores than these are. */
+static int is_crowded(const struct cio_space *s, int64_t cores)
+{
+    uint64_t mine = cio_home_of(s, s->os->rank)->cores;
+    int64_t n = 0;
+
+    for (int i = 0; i < s->here; i++)
+        n += cio_home_of(s, s->ranks_here[i])->cores == mine;
+    return n > cores;
+}
+
 int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *settings,
                      struct cio_space **out)
 {
     struct cio_space *s = calloc(1, sizeof *s);
+    int64_t cores = 0;
     int rc = same_settings(os, settings, s == NULL);
 
     if (rc == 0)
@@ -242,11 +255,14 @@ int cio_space_create(struct cio_onesided *os, const struct cio_space_settings *s
         rc = cio_slots_init(s);
     if (rc == 0)
         rc = start_thread(s);
+    if (rc == 0)
+        cores = cio_cores(&cio_home_of(s, s->os->rank)->cores);
     rc = cio_space_agree(s, rc);
     if (rc != 0) {
         unmake(s);
         return rc;
     }
+    s->crowded = is_crowded(s, cores);
     *out = s;
     return 0;
 }

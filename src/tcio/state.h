@@ -19,7 +19,7 @@
 
 #include "port/onesided.h"
 #include "port/store.h"
-#include "tcio/log.h"
+#include "tcio/level1.h"
 #include "tcio/place.h"
 #include "tcio/space.h"
 
@@ -66,6 +66,7 @@ struct cio_slot {
 };
 
 struct cio_home {
+    uint64_t cores; /* the set that the rank may run on, as of cio_cores() */
     pthread_mutex_t table;
     uint64_t clock;
     uint64_t scanned; /* bytes of the ring that were looked at, ever; under serve */
@@ -100,6 +101,7 @@ struct cio_space {
     struct cio_space_settings settings;
     struct cio_sizes sizes;
     int node, here, first; /* this node: how many ranks, and the first */
+    int crowded;           /* ranks of this node outnumber the cores */
     int *ranks_here;
     int *first_of;      /* each node's first rank */
     int *proxy;         /* for each node, the rank whose inbox this process writes to */
@@ -213,7 +215,8 @@ struct cio_held {
 int cio_slots_init(struct cio_space *s);
 /*
  * The slot of a segment, pinned and locked until released. Without `make`, -ENOENT if no slot has
- * it. Another segment may have to be written out to make room: its error.
+ * it. -ENOMEM if its owner has no memory for any slot: then the segment is only in the file.
+ * Another segment may have to be written out to make room: its error.
  */
 int cio_slot_take(struct cio_space *s, int entry, int64_t number, int make, struct cio_held *out);
 void cio_slot_release(struct cio_held *h);
@@ -244,6 +247,7 @@ int cio_slots_empty(struct cio_space *s, const int *rank, int ranks, int entry, 
 struct cio_walk {
     struct cio_space *space;
     int entry;
+    struct cio_store *store; /* instead of an entry's, if `entry` is negative: only in the file */
     int dense; /* reads want so much of each segment that all of it is read from the file */
     int holds;
     struct cio_held held;

@@ -38,6 +38,8 @@ static int hold(struct cio_walk *w, int64_t off, int make)
     int64_t segment = w->space->settings.segment_size, number = off / segment;
     int rc;
 
+    if (w->entry < 0)
+        return -ENOMEM;
     if (w->holds && w->held.base == number * segment)
         return 0;
     cio_walk_end(w);
@@ -54,17 +56,49 @@ static int64_t in_segment(const struct cio_walk *w, int64_t off, int64_t len)
     return cio_min64(len, segment - off % segment);
 }
 
+static int get_store(struct cio_walk *w, struct cio_store **out)
+{
+    unsigned flags;
+
+    *out = w->store;
+    return w->entry < 0 ? 0 : cio_entry_store(w->space, w->entry, out, &flags);
+}
+
+static void put_store(struct cio_walk *w)
+{
+    if (w->entry >= 0)
+        cio_entry_store_put(w->space, w->entry);
+}
+
+/* Without memory for the segment: a call for each piece, as without level 2. */
+static int write_file(struct cio_walk *w, int64_t off, const char *from, int64_t len)
+{
+    struct cio_store *store;
+    int rc = get_store(w, &store);
+
+    if (rc != 0)
+        return rc;
+    cio_tally(&w->space->stats.file_writes, 1);
+    cio_tally(&w->space->stats.file_bytes, len);
+    rc = cio_store_write(store, from, len, off);
+    put_store(w);
+    return rc;
+}
+
 int cio_walk_fill(struct cio_walk *w, int64_t off, const char *from, int64_t len)
 {
     for (int64_t n; len > 0; off += n, from += n, len -= n) {
         int rc = hold(w, off, 1);
 
-        if (rc != 0) {
-            cio_entry_fail(w->space, w->entry, rc, off, off + len);
-            return rc;
-        }
         n = in_segment(w, off, len);
-        cio_slot_fill(w->space, &w->held, off, from, n);
+        if (rc == 0)
+            cio_slot_fill(w->space, &w->held, off, from, n);
+        else if (rc == -ENOMEM)
+            rc = write_file(w, off, from, n);
+        if (rc != 0 && w->entry >= 0)
+            cio_entry_fail(w->space, w->entry, rc, off, off + len);
+        if (rc != 0)
+            return rc;
     }
     return 0;
 }
@@ -72,15 +106,14 @@ int cio_walk_fill(struct cio_walk *w, int64_t off, const char *from, int64_t len
 static int read_file(struct cio_walk *w, int64_t off, char *to, int64_t len, int64_t *end)
 {
     struct cio_store *store;
-    unsigned flags;
-    int rc = cio_entry_store(w->space, w->entry, &store, &flags);
+    int rc = get_store(w, &store);
 
     if (rc != 0)
         return rc;
     cio_tally(&w->space->stats.file_reads, 1);
     rc = cio_store_read(store, to, len, off);
     *end = rc == 0 && to[len - 1] == 0 ? cio_store_size(store) : INT64_MAX;
-    cio_entry_store_put(w->space, w->entry);
+    put_store(w);
     return rc;
 }
 
@@ -115,7 +148,7 @@ static int read_one(struct cio_walk *w, int64_t off, char *to, int64_t len, int6
 
     if (rc == 0)
         return read_slot(w, off, to, len, cut);
-    if (rc != -ENOENT)
+    if (rc != -ENOENT && rc != -ENOMEM)
         return rc;
     rc = read_file(w, off, to, len, &end);
     *cut |= rc == 0 && off + len > end;

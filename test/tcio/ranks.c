@@ -41,6 +41,8 @@ void ranks_run(struct ranks *all)
     MUST(r != NULL && thread != NULL);
     cio_space_region(&all->settings, &bytes, &exposed);
     MUST(cio_onesided_loop_create(all->size, all->node_of, bytes, &loop) == 0);
+    if (all->memory > 0)
+        cio_onesided_loop_limit(loop, all->memory);
     for (int i = 0; i < all->size; i++) {
         r[i] = (struct rank){all, loop, i};
         MUST(pthread_create(&thread[i], NULL, one, &r[i]) == 0);

@@ -24,7 +24,8 @@ struct ranks {
     struct cio_onesided *port[16]; /* of each rank */
     void (*run)(struct ranks *all, int rank, struct cio_space *space, struct cio_tcio *f);
     void *self;
-    int outcome; /* of the destruction of the space, on rank 0 */
+    int64_t memory; /* that can be had in all, 0: without limit */
+    int outcome;    /* of the destruction of the space, on rank 0 */
 };
 
 /* Opens, runs, closes, and destroys. */

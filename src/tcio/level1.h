@@ -5,8 +5,8 @@
  *
  *   data    |aaaa|bb|cccccc|dddd|            block   {off, at, len}, ...
  */
-#ifndef CIO_TCIO_LOG_H
-#define CIO_TCIO_LOG_H
+#ifndef CIO_TCIO_LEVEL1_H
+#define CIO_TCIO_LEVEL1_H
 
 #include <errno.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * are in a heap, the one written last on top: it has the bytes up to its end, or to where a block
  * begins that was written later.
  */
-#include "tcio/log.h"
+#include "tcio/level1.h"
 
 #include <errno.h>
 #include <stdlib.h>

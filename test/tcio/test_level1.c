@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "plan/check.h"
-#include "tcio/log.h"
+#include "tcio/level1.h"
 
 #define SIZE 500
 #define ROOM 4096
@@ -96,5 +96,5 @@ int main(void)
     many_blocks();
     for (int i = 0; i < 20000; i++)
         random_writes(&seed);
-    return check_done("test_log");
+    return check_done("test_level1");
 }
