@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ranks.h"
+#include "tcio/state.h"
 
 #define PIECE 100
 #define PIECES 400
@@ -167,6 +168,70 @@ static int other_store(void *self, const char *path, struct cio_store **out)
     return cio_store_late_create(t->store, 1, out);
 }
 
+static struct ranks ranks_for(struct turn *t, int immediate)
+{
+    struct ranks all = {.size = 4, .node_of = two_nodes, .self = t};
+
+    MUST(cio_store_memory_create(&t->store) == 0);
+    all.store = t->store;
+    all.settings.segment_size = 8192;
+    all.settings.segments = 12;
+    all.settings.immediate = immediate;
+    return all;
+}
+
+/*
+ * Two nodes together have more files open than one can know: what does not find a place there is
+ * written, and read, without level 2. All files are parts of one store.
+ */
+#define EACH 100
+
+static void many_files(struct ranks *all, int rank, struct cio_space *space, struct cio_tcio *f)
+{
+    struct turn *t = all->self;
+    struct cio_tcio *mine[EACH];
+    char buf[PIECE], name[40];
+
+    (void)f;
+    for (int i = 0; rank < 2 && i < EACH; i++) {
+        snprintf(name, sizeof name, "rank %d, file %d", rank, i);
+        MUST(cio_tcio_open(space, name, t->store, 0, &mine[i]) == 0);
+    }
+    MUST(cio_space_agree(space, 0) == 0); /* all are open */
+    for (int i = 0; rank < 2 && i < EACH; i++) {
+        fill(buf, i * 2 + rank);
+        MUST(cio_tcio_write(mine[i], (int64_t)(i * 2 + rank) * STRIDE, buf, PIECE) == 0);
+        MUST(cio_tcio_push(mine[i]) == 0);
+    }
+    for (int i = 0; rank < 2 && i < EACH; i++) {
+        char expected[PIECE];
+
+        fill(expected, i * 2 + rank);
+        MUST(cio_tcio_read(mine[i], (int64_t)(i * 2 + rank) * STRIDE, buf, PIECE, NULL) == 0);
+        MUST(memcmp(buf, expected, PIECE) == 0);
+        MUST(cio_tcio_close(mine[i]) == 0);
+    }
+}
+
+static void test_many_files(void)
+{
+    struct turn t = {0};
+    struct ranks all = ranks_for(&t, 0);
+    char buf[PIECE], expected[PIECE];
+
+    all.run = many_files;
+    all.settings.open = other_store;
+    all.settings.self = &t;
+    ranks_run(&all);
+    MUST(all.outcome == 0);
+    for (int i = 0; i < 2 * EACH; i++) {
+        fill(expected, i);
+        MUST(cio_store_read(t.store, buf, PIECE, (int64_t)i * STRIDE) == 0);
+        MUST(memcmp(buf, expected, PIECE) == 0);
+    }
+    cio_store_destroy(t.store);
+}
+
 /* What was discarded is not in the file, nor read any more. */
 static void discard(struct ranks *all, int rank, struct cio_space *space, struct cio_tcio *f)
 {
@@ -181,18 +246,6 @@ static void discard(struct ranks *all, int rank, struct cio_space *space, struct
         MUST(got == 0 && memcmp(buf, zeros, PIECE) == 0);
     }
     MUST(cio_space_flush(space) == 0);
-}
-
-static struct ranks ranks_for(struct turn *t, int immediate)
-{
-    struct ranks all = {.size = 4, .node_of = two_nodes, .self = t};
-
-    MUST(cio_store_memory_create(&t->store) == 0);
-    all.store = t->store;
-    all.settings.segment_size = 8192;
-    all.settings.segments = 12;
-    all.settings.immediate = immediate;
-    return all;
 }
 
 static void test_busy(void)
@@ -249,6 +302,7 @@ int main(void)
         one_test(discard, 1, NULL, 0);
     }
     test_busy();
+    test_many_files();
     puts("test_visible: ok");
     return 0;
 }
