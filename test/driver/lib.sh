@@ -8,7 +8,7 @@ passed=0
 failed=0
 skipped=0
 only='*'
-programs='info io_errors two_files file_after_file many_open delete data eof stats choices volume striped early threads nonblocking_order no_memory alternate profiling neighbour outstanding unviewed sync pool address crowded types calls small'
+programs='info io_errors two_files file_after_file many_open delete data eof stats choices volume striped early threads nonblocking_order no_memory alternate profiling neighbour outstanding unviewed sync pool address crowded types calls small tcio_mix tcio_rules'
 TIMEOUT=25
 
 make_scratch() {
