@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ranks.h"
+#include "tcio/state.h"
 
 #define MOST_RANKS 8
 #define MOST_PIECE 40000
@@ -164,8 +165,9 @@ static void one_case(uint64_t seed)
     all.settings.segment_size = 4096 << draw(&s) % 4;
     all.settings.segments = 1 + (int64_t)(draw(&s) % 24);
     all.settings.immediate = (int)(draw(&s) % 3 == 0);
-    if (draw(&s) % 8 == 0) /* for the beginning, and a few segments or none */
-        all.memory = 2000000 + (int64_t)(draw(&s) % 400000);
+    if (draw(&s) % 6 == 0) /* enough for the beginning, and a few segments or none */
+        all.memory = nodes * (int64_t)(sizeof(struct cio_node) + 4096) + size * 8192 +
+                     (int64_t)(draw(&s) % 100000);
     w.size = 1 + (int64_t)(draw(&s) % (draw(&s) % 2 ? 30000 : 1500000));
     w.old = draw(&s) % 2 ? (int64_t)(draw(&s) % (uint64_t)w.size) : 0;
     w.grain = 1 + (int64_t)(draw(&s) % (draw(&s) % 2 ? 16 : 5000));
