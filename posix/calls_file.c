@@ -13,14 +13,6 @@
 
 /* Opening and closing. */
 
-static int open_file(int dir, const char *name, int flags, mode_t mode, const void *from)
-{
-    int fd = real()->openat(dir, name, flags, mode);
-
-    table_opened(fd, name, flags, from);
-    return fd;
-}
-
 static int has_mode(int flags)
 {
     return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
@@ -35,7 +27,7 @@ EXPORT int open(const char *name, int flags, ...)
     if (has_mode(flags))
         mode = va_arg(args, mode_t);
     va_end(args);
-    return open_file(AT_FDCWD, name, flags, mode, CALLER);
+    return table_open(AT_FDCWD, name, flags, mode, CALLER);
 }
 
 EXPORT int openat(int dir, const char *name, int flags, ...)
@@ -47,22 +39,22 @@ EXPORT int openat(int dir, const char *name, int flags, ...)
     if (has_mode(flags))
         mode = va_arg(args, mode_t);
     va_end(args);
-    return open_file(dir, name, flags, mode, CALLER);
+    return table_open(dir, name, flags, mode, CALLER);
 }
 
 EXPORT int creat(const char *name, mode_t mode)
 {
-    return open_file(AT_FDCWD, name, O_WRONLY | O_CREAT | O_TRUNC, mode, CALLER);
+    return table_open(AT_FDCWD, name, O_WRONLY | O_CREAT | O_TRUNC, mode, CALLER);
 }
 
 EXPORT int __open_2(const char *name, int flags)
 {
-    return open_file(AT_FDCWD, name, flags, 0, CALLER);
+    return table_open(AT_FDCWD, name, flags, 0, CALLER);
 }
 
 EXPORT int __openat_2(int dir, const char *name, int flags)
 {
-    return open_file(dir, name, flags, 0, CALLER);
+    return table_open(dir, name, flags, 0, CALLER);
 }
 
 SAME_AS(open) int open64(const char *name, int flags, ...);

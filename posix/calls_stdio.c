@@ -162,10 +162,9 @@ static FILE *open_stream(const char *name, const char *text, const void *from)
 
     if (!parse_mode(text, &mode) || mode.other || !table_may_take(name))
         return real()->fopen(name, text);
-    fd = real()->openat(AT_FDCWD, name, mode.flags, 0666);
+    fd = table_open(AT_FDCWD, name, mode.flags, 0666, from);
     if (fd < 0)
         return NULL;
-    table_opened(fd, name, mode.flags, from);
     file = table_find(fd) != NULL ? new_stream(fd, mode.direction) : real()->fdopen(fd, text);
     if (file == NULL)
         close(fd);
@@ -235,7 +234,7 @@ static FILE *reopen_ours(const char *name, const char *text, struct stream *s, c
     if (name == NULL || !parse_mode(text, &mode))
         errno = name == NULL ? EBADF : EINVAL;
     else
-        fd = real()->openat(AT_FDCWD, name, mode.flags, 0666);
+        fd = table_open(AT_FDCWD, name, mode.flags, 0666, from);
     if (fd < 0) {
         int error = errno;
 
@@ -244,7 +243,6 @@ static FILE *reopen_ours(const char *name, const char *text, struct stream *s, c
         return NULL;
     }
     start_again(s, fd, mode.flags);
-    table_opened(fd, name, mode.flags, from);
     return s->file;
 }
 

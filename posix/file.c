@@ -12,8 +12,11 @@
 #include "stats.h"
 #include "store.h"
 
-#define OPENERS ((int64_t)0xffffffff)
-#define PASSED ((int64_t)1 << 32)
+/*
+ * The word of a path: how many processes have it open, in the lower bits, and above them the sum of
+ * their paths' fingerprints. Two paths may share a word, and are told from each other by that.
+ */
+#define OPENERS (((int64_t)1 << 20) - 1)
 
 /* So that one line is said of each, and its later opens are not counted. */
 struct passed {
@@ -136,15 +139,34 @@ static int close_tcio(struct file *f)
     return rc;
 }
 
-/* `by`: what the count changes by. Nobody has it open then: nothing of it stays in level 2. */
-static int disconnect(struct file *f, int64_t by, const char *why)
+static uint64_t one_opener(const struct file *f)
 {
-    int64_t now = 1;
-    int rc = cio_tcio_push(f->tcio), counted, closed, last;
+    uint64_t h = 14695981039346656037u;
 
-    counted = by != 0 ? cio_tcio_count(f->tcio, by, &now) : 0;
-    last = counted == 0 && (now & OPENERS) == 0;
-    if (last && rc == 0)
+    for (const char *c = f->key; *c != '\0'; c++)
+        h = (h ^ (unsigned char)*c) * 1099511628211u;
+    return (h & ~(uint64_t)OPENERS) + 1;
+}
+
+/* Openers of the word's paths, after this process has come (1), gone (-1), or looked (0). */
+static int count(const struct file *f, int by, int64_t *word)
+{
+    return cio_tcio_count(f->tcio, (int64_t)(one_opener(f) * (uint64_t)by), word);
+}
+
+/* Nobody has it open; also if it can be that all of them have another one. */
+static int nobody(const struct file *f, int64_t word)
+{
+    return (uint64_t)word != one_opener(f) * (uint64_t)(word & OPENERS) || (word & OPENERS) == 0;
+}
+
+/* What was written goes to level 2, or if nobody has the file open, to the file. */
+static int disconnect(struct file *f, const char *why)
+{
+    int64_t word = 0;
+    int rc = cio_tcio_push(f->tcio), counted = count(f, -1, &word), closed;
+
+    if (counted == 0 && nobody(f, word) && rc == 0)
         rc = cio_tcio_drain(f->tcio, 1);
     stats_file(f->key, f->tcio, why);
     closed = close_tcio(f);
@@ -159,26 +181,19 @@ static void say_error(const struct file *f, const char *what, int rc)
             what, strerror(-rc));
 }
 
-/* Counted. `why` is set if the file is to be passed through. */
-static int join(struct file *f, int truncates, const char **why)
+static int join(struct file *f, int truncates)
 {
-    int64_t now;
-    int rc = cio_tcio_count(f->tcio, 1, &now);
+    int64_t word;
+    int rc = count(f, 1, &word);
 
     if (rc < 0) {
-        *why = strerror(-rc);
-        disconnect(f, 0, *why);
+        close_tcio(f);
         return rc;
-    }
-    if (now >= PASSED) {
-        *why = "another process passes it through";
-        disconnect(f, -1, *why);
-        return -EPERM;
     }
     f->handles = 1;
     f->next = files;
     files = f;
-    if (truncates && (now & OPENERS) > 1)
+    if (truncates && (word & OPENERS) > 1)
         keep_error(f, cio_tcio_discard(f->tcio));
     return 0;
 }
@@ -186,7 +201,6 @@ static int join(struct file *f, int truncates, const char **why)
 static struct file *open_new(const char *path, const struct stat *st, int truncates)
 {
     struct file *f = file_new(path, st);
-    const char *why;
     int rc;
 
     if (f == NULL || is_passed(f->key)) {
@@ -195,13 +209,11 @@ static struct file *open_new(const char *path, const struct stat *st, int trunca
         return NULL;
     }
     rc = connect_file(f);
-    if (rc < 0)
-        why = strerror(-rc);
-    else
-        rc = join(f, truncates, &why);
+    if (rc == 0)
+        rc = join(f, truncates);
     if (rc == 0)
         return f;
-    say_passed(f->key, why);
+    say_passed(f->key, strerror(-rc));
     file_free(f);
     return NULL;
 }
@@ -225,7 +237,7 @@ int file_close(struct file *f)
         rc = cio_tcio_push(f->tcio);
         return f->error != 0 ? take_error(f) : rc;
     }
-    rc = disconnect(f, -1, NULL);
+    rc = disconnect(f, NULL);
     file_free(f);
     return rc;
 }
@@ -235,7 +247,7 @@ int file_close(struct file *f)
 static struct file *borrow_new(const char *path, const struct stat *st)
 {
     struct file *f = file_new(path, st);
-    int64_t now = 0;
+    int64_t word = 0;
 
     if (f == NULL)
         return NULL;
@@ -243,7 +255,7 @@ static struct file *borrow_new(const char *path, const struct stat *st)
         file_free(f);
         return NULL;
     }
-    if (cio_tcio_count(f->tcio, 0, &now) == 0 && (now & OPENERS) > 0)
+    if (count(f, 0, &word) == 0 && (word & OPENERS) > 0)
         return f;
     file_return(f);
     return NULL;
@@ -317,20 +329,20 @@ int file_pass(struct file *f, const char *why)
 
     say_passed(f->key, why);
     file_settle(f);
-    rc = disconnect(f, PASSED - 1, why);
+    rc = disconnect(f, why);
     if (rc < 0)
         say_error(f, "what was written before is not all in the file", rc);
     file_free(f);
     return rc;
 }
 
-static void tell_job(struct file *f, int truncates)
+static void settle_others(struct file *f, int truncates)
 {
-    int64_t now;
+    int64_t word;
 
     if (connect_file(f) < 0)
         return;
-    if (cio_tcio_count(f->tcio, PASSED, &now) == 0 && (now & OPENERS) > 0)
+    if (count(f, 0, &word) == 0 && (word & OPENERS) > 0)
         truncates ? cio_tcio_discard(f->tcio) : cio_tcio_drain(f->tcio, 0);
     close_tcio(f);
 }
@@ -342,7 +354,7 @@ void file_refuse(const char *path, const struct stat *st, int truncates, const c
     if (f == NULL)
         return;
     if (!is_passed(f->key))
-        tell_job(f, truncates);
+        settle_others(f, truncates);
     say_passed(f->key, why);
     file_free(f);
 }

@@ -2,9 +2,8 @@
  * Files that this process has open and takes. Everything is under the lock of table.h. Errors are 0
  * or a negative errno.
  *
- * All processes of the job count who has a file open, in a word of the space (the lower half):
- * whoever closes it last drains it, so that it is complete on disk. The upper half says how many
- * have passed it through; who opens it after that does so, too.
+ * All processes of the job count who has a file open, in a word of the space: whoever closes it
+ * last drains it, so that it is complete on disk.
  */
 #ifndef TAMIO_POSIX_FILE_H
 #define TAMIO_POSIX_FILE_H
@@ -52,14 +51,14 @@ int file_sync(struct file *f);
 int file_truncate(struct file *f, int (*truncate)(void *self), void *self, int64_t length);
 
 /*
- * From here on the file is the system's in all processes that open it, and in this one; closes it.
- * One line says so, and why.
+ * From here on the file is the system's in this process, with all that was written before; also if
+ * it is opened again. One line says so, and why.
  */
 int file_pass(struct file *f, const char *why);
 
 /*
- * The same for a file that is about to be opened as one of the system's. Others of the job may have
- * it open.
+ * The same for a file that is opened as one of the system's: what others of the job have pushed is
+ * in it, or dropped if this open `truncates`.
  */
 void file_refuse(const char *path, const struct stat *st, int truncates, const char *why);
 

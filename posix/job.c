@@ -95,7 +95,6 @@ static int open_store(void *self, const char *path, struct cio_store **out)
     return path_store_open(path, &write_only, out);
 }
 
-/* Wrong values are left to cio_space_create(), which refuses them on all ranks. */
 static int64_t number_from(const char *name, int64_t otherwise)
 {
     const char *text = getenv(name);
@@ -106,12 +105,18 @@ static int64_t number_from(const char *name, int64_t otherwise)
         return otherwise;
     errno = 0;
     value = strtoll(text, &end, 10);
-    return *end == '\0' && errno == 0 ? value : 0;
+    if (*end == '\0' && errno == 0 && value > 0)
+        return value;
+    if (rank == 0)
+        cio_log(CIO_LOG_NOTICE, "posix: %s=%s is no number above 0: %lld is taken", name, text,
+                (long long)otherwise);
+    return otherwise;
 }
 
 static void read_settings(void)
 {
-    cio_space_defaults(number_from("TAMIO_POSIX_SEGMENT_SIZE", 0), &settings);
+    cio_space_defaults(0, &settings);
+    settings.segment_size = number_from("TAMIO_POSIX_SEGMENT_SIZE", settings.segment_size);
     settings.segments = number_from("TAMIO_POSIX_SEGMENTS", settings.segments);
     settings.progress_thread = many_threads;
     settings.open = open_store;
@@ -150,9 +155,9 @@ static void start(int level)
     if (rc < 0) {
         if (rank == 0)
             cio_log(CIO_LOG_NOTICE,
-                    "posix: all files are passed through to the system: no memory of the job "
-                    "for them (TAMIO_POSIX_SEGMENT_SIZE, TAMIO_POSIX_SEGMENTS): %s",
-                    strerror(-rc));
+                    "posix: all files are passed through to the system: no buffers for them can "
+                    "be had (TAMIO_POSIX_SEGMENT_SIZE %lld, TAMIO_POSIX_SEGMENTS %lld): %s",
+                    (long long)settings.segment_size, (long long)settings.segments, strerror(-rc));
         return;
     }
     if (rank == 0)

@@ -155,7 +155,7 @@ int table_may_take(const char *name)
     return !inside && name != NULL && job_space() != NULL;
 }
 
-void table_opened(int fd, const char *name, int flags, const void *from)
+static void opened(int fd, const char *name, int flags, const void *from)
 {
     int error = errno;
     struct stat st;
@@ -168,6 +168,34 @@ void table_opened(int fd, const char *name, int flags, const void *from)
         decide(fd, path, &st, flags, reason_to_refuse(flags));
     free(path);
     errno = error;
+}
+
+/* So that nothing is on its way to the file when the system truncates it. */
+static void settle_before(int dir, const char *name)
+{
+    int error = errno;
+    struct file *f;
+
+    if (!table_enter_any())
+        return;
+    f = file_borrow(dir, name, 1);
+    if (f != NULL) {
+        file_settle(f);
+        file_return(f);
+    }
+    leave();
+    errno = error;
+}
+
+int table_open(int dir, const char *name, int flags, mode_t mode, const void *from)
+{
+    int fd;
+
+    if (flags & O_TRUNC && table_may_take(name))
+        settle_before(dir, name);
+    fd = real()->openat(dir, name, flags, mode);
+    opened(fd, name, flags, from);
+    return fd;
 }
 
 void table_not_taken(int fd, const char *name, const char *why)

@@ -37,10 +37,10 @@ struct handle *table_find(int fd);
 int64_t table_leave(int64_t result);
 
 /*
- * Without the lock: a new descriptor, which is taken if it should be. `from` is the code that
- * called open. Keeps errno.
+ * Without the lock: openat(2), and the descriptor is taken if it should be. `from` is the code that
+ * called open.
  */
-void table_opened(int fd, const char *name, int flags, const void *from);
+int table_open(int dir, const char *name, int flags, mode_t mode, const void *from);
 
 /* Without the lock: whether a file of that name may be taken at all. */
 int table_may_take(const char *name);

@@ -7,6 +7,7 @@
 #include "real.h"
 
 #define TRANSFER_MAX ((int64_t)0x7ffff000) /* the kernel moves no more at once */
+#define LARGE ((int64_t)4 << 20)
 
 /* Bytes of all pieces, or the error that they are. */
 static int64_t total(const struct iovec *piece, int n)
@@ -58,18 +59,32 @@ static int64_t write_pieces(struct file *f, const struct iovec *piece, int64_t l
     return done;
 }
 
+/*
+ * The engine clears what lies behind the end, and a program may give more than it has memory for
+ * when it knows that the file is short. Asked for large pieces only.
+ */
+static int64_t before_end(struct file *f, int64_t off, int64_t n)
+{
+    int64_t size;
+
+    if (n < LARGE || cio_tcio_size(f->tcio, &size) < 0 || size >= off + n)
+        return n;
+    return size > off ? size - off : 0;
+}
+
 static int64_t read_pieces(struct file *f, const struct iovec *piece, int64_t len, int64_t off)
 {
     int64_t done = 0;
 
     for (; done < len; piece++) {
-        int64_t n = shorter(len - done, piece->iov_len), got = 0;
+        int64_t wanted = shorter(len - done, piece->iov_len), got = 0;
+        int64_t n = before_end(f, off + done, wanted);
         int rc = n > 0 ? cio_tcio_read(f->tcio, off + done, piece->iov_base, n, &got) : 0;
 
         if (rc < 0)
             return done > 0 ? done : rc;
         done += got;
-        if (got < n)
+        if (got < wanted)
             break;
     }
     return done;
