@@ -5,6 +5,7 @@
 #include "real.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 
 #include "export.h"
@@ -188,6 +189,37 @@ EXPORT int fcntl(int fd, int command, ...)
 }
 
 SAME_AS(fcntl) int fcntl64(int fd, int command, ...);
+
+/* What is left to read; libstdc++ asks. */
+static int64_t bytes_left(const struct handle *h)
+{
+    int64_t size;
+    int rc = cio_tcio_size(h->file->tcio, &size);
+
+    if (rc < 0 || size <= h->position)
+        return rc;
+    return size - h->position < INT_MAX ? size - h->position : INT_MAX;
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+    struct handle *h = table_enter(fd);
+    int64_t left;
+    void *argument;
+    va_list args;
+
+    va_start(args, request);
+    argument = va_arg(args, void *);
+    va_end(args);
+    if (h == NULL)
+        return real()->ioctl(fd, request, argument);
+    left = table_leave(request == FIONREAD ? bytes_left(h) : 0);
+    if (request != FIONREAD)
+        return real()->ioctl(fd, request, argument);
+    if (left >= 0)
+        *(int *)argument = (int)left;
+    return left < 0 ? -1 : 0;
+}
 
 /* To the disk. */
 

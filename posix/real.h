@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -23,9 +24,10 @@ _Static_assert(sizeof(off_t) == 8,
     X(openat)                                                                                      \
     X(close)                                                                                       \
     X(read)                                                                                        \
-    X(write) X(pread) X(pwrite) X(readv) X(writev) X(preadv) X(pwritev) X(preadv2) X(pwritev2)     \
-        X(lseek) X(fsync) X(fdatasync) X(sync) X(syncfs) X(ftruncate) X(truncate) X(fallocate)     \
-            X(posix_fallocate) X(dup) X(dup2) X(dup3) X(fcntl) X(flock) X(lockf) X(mmap)           \
+    X(write)                                                                                       \
+    X(pread) X(pwrite) X(readv) X(writev) X(preadv) X(pwritev) X(preadv2) X(pwritev2) X(lseek)     \
+        X(fsync) X(fdatasync) X(sync) X(syncfs) X(ftruncate) X(truncate) X(fallocate)              \
+            X(posix_fallocate) X(dup) X(dup2) X(dup3) X(fcntl) X(ioctl) X(flock) X(lockf) X(mmap)  \
                 X(sendfile) X(copy_file_range) X(splice) X(aio_read) X(aio_write) X(unlinkat)      \
                     X(remove) X(renameat) X(fopen) X(freopen) X(fdopen) X(fileno)                  \
                         X(fileno_unlocked) X(close_range) X(closefrom) X(lio_listio) X(statx)      \

@@ -4,15 +4,21 @@
  */
 #include "check.h"
 
+/* The rank, before MPI tells it. */
+static const char *launched_as(void)
+{
+    const char *hydra = getenv("PMI_RANK"), *openmpi = getenv("OMPI_COMM_WORLD_RANK");
+
+    return hydra != NULL ? hydra : openmpi != NULL ? openmpi : "";
+}
+
 int main(int argc, char **argv)
 {
     char name[4200], text[100] = "";
-    const char *pid = argc > 1 ? argv[1] : "";
     int early, late, open_still;
     FILE *stream;
 
-    snprintf(name, sizeof(name), "%s.early%s", pid,
-             getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : "");
+    snprintf(name, sizeof(name), "%s.early%s", argc > 1 ? argv[1] : "", launched_as());
     early = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
     if (write(early, "before", 6) != 6)
         return 1;
