@@ -8,7 +8,9 @@
 #include <limits.h>
 #include <stdarg.h>
 
+#include "calls.h"
 #include "export.h"
+#include "hooks.h"
 #include "job.h"
 #include "table.h"
 
@@ -343,11 +345,24 @@ static int pass(int fd, const char *why)
     return h == NULL ? 0 : (int)table_leave(table_pass(h->file, why));
 }
 
-EXPORT void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t off)
+typedef void *map_function(void *, size_t, int, int, int, off_t);
+static map_function *behind_mmap; /* who had overwritten ours, or NULL */
+
+EXPORT HOOKS_BEGIN void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t off)
 {
+    map_function *next = behind_mmap != NULL ? behind_mmap : real()->mmap;
+
     if (!(flags & MAP_ANONYMOUS) && pass(fd, "it is mapped") < 0)
         return MAP_FAILED;
-    return real()->mmap(at, len, protection, flags, fd, off);
+    return next(at, len, protection, flags, fd, off);
+}
+
+void calls_begin(void)
+{
+    void *hook = hooks_take_out("mmap", (void *)mmap);
+
+    if (hook != NULL)
+        behind_mmap = (map_function *)hook;
 }
 
 EXPORT int flock(int fd, int operation)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "export.h"
 #include "port/log.h"
 #include "port/nodemem.h"
@@ -163,6 +164,7 @@ static void start(int level)
     if (rank == 0)
         cio_log(CIO_LOG_DEBUG, "posix: files that match %s are taken, %s", getenv("TAMIO_POSIX"),
                 many_threads ? "with a thread for progress" : "without a thread for progress");
+    calls_begin();
     atomic_store(&space, made);
 }
 
