@@ -14,7 +14,9 @@
  * flushes, it is not said whose remain. With the hint tcio_visibility=immediate, others also see
  * every write as soon as it has returned.
  *
- * A file is used by one thread at a time; several files by several threads, as MPI allows it.
+ * A file is used by one thread at a time; several files by several threads, if the MPI was started
+ * with MPI_THREAD_MULTIPLE. But one thread opens and closes at a time, in the same order on all
+ * ranks, as MPI_File_open wants it with ROMIO.
  */
 #ifndef TCIO_H
 #define TCIO_H
