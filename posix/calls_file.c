@@ -12,6 +12,7 @@
 #include "export.h"
 #include "hooks.h"
 #include "job.h"
+#include "store.h"
 #include "table.h"
 
 /* Opening and closing. */
@@ -72,6 +73,10 @@ EXPORT int close(int fd)
     struct handle *h = table_enter(fd);
     int rc, closed;
 
+    if (h == NULL && path_store_owns(fd)) {
+        errno = EBADF;
+        return -1;
+    }
     if (h == NULL)
         return real()->close(fd);
     rc = table_release(fd);
@@ -129,6 +134,10 @@ static int duplicate(int fd, int copy, int flags)
 {
     int rc;
 
+    if (path_store_owns(copy)) {
+        errno = EBUSY; /* which dup2 has for a number that is being opened */
+        return -1;
+    }
     if (fd == copy || (table_find(fd) == NULL && table_find(copy) == NULL) || !table_enter_any())
         return call_dup(fd, copy, flags);
     table_release(copy);

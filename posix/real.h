@@ -26,12 +26,13 @@ _Static_assert(sizeof(off_t) == 8,
     X(read)                                                                                        \
     X(write)                                                                                       \
     X(pread)                                                                                       \
-    X(pwrite) X(readv) X(writev) X(preadv) X(pwritev) X(preadv2) X(pwritev2) X(lseek) X(fsync)     \
-        X(fdatasync) X(sync) X(syncfs) X(ftruncate) X(truncate) X(fallocate) X(posix_fallocate)    \
-            X(dup) X(dup2) X(dup3) X(fcntl) X(ioctl) X(flock) X(lockf) X(mmap) X(sendfile)         \
-                X(copy_file_range) X(splice) X(aio_read) X(aio_write) X(unlinkat) X(remove)        \
-                    X(renameat) X(fopen) X(freopen) X(fdopen) X(fileno) X(fileno_unlocked)         \
-                        X(close_range) X(closefrom) X(lio_listio) X(statx) X(renameat2)
+    X(pwrite)                                                                                      \
+    X(readv) X(writev) X(preadv) X(pwritev) X(preadv2) X(pwritev2) X(lseek) X(fsync) X(fdatasync)  \
+        X(sync) X(syncfs) X(ftruncate) X(truncate) X(fallocate) X(posix_fallocate) X(dup) X(dup2)  \
+            X(dup3) X(fcntl) X(ioctl) X(flock) X(lockf) X(mmap) X(sendfile) X(copy_file_range)     \
+                X(splice) X(aio_read) X(aio_write) X(unlinkat) X(remove) X(renameat) X(fopen)      \
+                    X(freopen) X(fdopen) X(fileno) X(fileno_unlocked) X(close_range) X(closefrom)  \
+                        X(lio_listio) X(statx) X(renameat2)
 
 struct real {
 #define REAL_FIELD(name) __typeof__(name) *name;

@@ -4,12 +4,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "real.h"
 
 #define SUFFIX " (inode "
+
+#define DESCRIPTORS 65536
+
+static _Atomic unsigned char owned[DESCRIPTORS];
 
 struct path_store {
     struct cio_store store; /* first */
@@ -41,19 +47,6 @@ size_t path_store_path_length(const char *key)
     return (size_t)(suffix_of(key) - key);
 }
 
-static void path_store_destroy(struct cio_store *s)
-{
-    struct path_store *p = (struct path_store *)s;
-
-    cio_store_destroy(p->store.below);
-    real()->close(p->fd);
-    free(p);
-}
-
-static const struct cio_store_ops path_store_ops = {
-    .destroy = path_store_destroy,
-};
-
 static int refused(int error)
 {
     return error == EACCES || error == EPERM || error == EROFS || error == ETXTBSY;
@@ -74,6 +67,43 @@ static int open_widest(const char *path, int *write_only)
     return fd < 0 ? -errno : fd;
 }
 
+/*
+ * A number that the program does not expect: it may close one twice, or close what it thinks is its
+ * own, and would get the next lowest one.
+ */
+static int move_away(int fd)
+{
+    struct rlimit limit = {.rlim_cur = 1024};
+    int high;
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur > DESCRIPTORS)
+        limit.rlim_cur = DESCRIPTORS;
+    high = real()->fcntl(fd, F_DUPFD_CLOEXEC, (int)(limit.rlim_cur / 2));
+    if (high < 0)
+        return fd;
+    real()->close(fd);
+    return high;
+}
+
+static void mark(int fd, int ours)
+{
+    if (fd < DESCRIPTORS)
+        atomic_store_explicit(&owned[fd], (unsigned char)ours, memory_order_relaxed);
+}
+
+int path_store_owns(int fd)
+{
+    return fd >= 0 && fd < DESCRIPTORS &&
+           atomic_load_explicit(&owned[fd], memory_order_relaxed) != 0;
+}
+
+static void close_own(int fd)
+{
+    mark(fd, 0);
+    real()->close(fd);
+}
+
 static int open_same(const char *key, int *write_only)
 {
     char path[PATH_MAX];
@@ -89,11 +119,27 @@ static int open_same(const char *key, int *write_only)
     if (fd < 0)
         return fd;
     if (real_stat(fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISREG(st.st_mode) &&
-        st.st_ino == strtoumax(suffix + strlen(SUFFIX), NULL, 10))
+        st.st_ino == strtoumax(suffix + strlen(SUFFIX), NULL, 10)) {
+        fd = move_away(fd);
+        mark(fd, 1);
         return fd;
+    }
     real()->close(fd);
     return -ESTALE;
 }
+
+static void path_store_destroy(struct cio_store *s)
+{
+    struct path_store *p = (struct path_store *)s;
+
+    cio_store_destroy(p->store.below);
+    close_own(p->fd);
+    free(p);
+}
+
+static const struct cio_store_ops path_store_ops = {
+    .destroy = path_store_destroy,
+};
 
 int path_store_open(const char *key, int *write_only, struct cio_store **out)
 {
@@ -116,7 +162,7 @@ int path_store_open(const char *key, int *write_only, struct cio_store **out)
     return 0;
 
 close_file:
-    real()->close(p->fd);
+    close_own(p->fd);
 free_store:
     free(p);
     return rc;

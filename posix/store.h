@@ -21,4 +21,7 @@ size_t path_store_path_length(const char *key);
  */
 int path_store_open(const char *key, int *write_only, struct cio_store **out);
 
+/* Whether a descriptor is of such a store: the program cannot have got it. */
+int path_store_owns(int fd);
+
 #endif

@@ -292,11 +292,32 @@ static void far_away(void)
     note_data("beyond the end", data, pread(fd, data, 100, far - 50));
 }
 
+/* A program that closes a number twice must not close one of the library's. */
+static void numbers(void)
+{
+    char name[4200];
+    int one, two, three;
+
+    one = open(own_file(), O_RDWR | O_CREAT, 0640);
+    snprintf(name, sizeof(name), "%s.two", own_file());
+    two = creat(name, 0600);
+    snprintf(name, sizeof(name), "%s.three", own_file());
+    three = creat(name, 0600);
+    noted("lowest numbers", two - one);
+    noted("lowest numbers", three - one);
+    noted("close", close(two));
+    noted("closed before", close(two));
+    noted("write", write(three, "still there", 11));
+    noted("close", close(three));
+    noted("close", close(one));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     begin(argc, argv);
     state = 1234 + (unsigned)rank;
+    numbers();
     fd = open(own_file(), O_RDWR | O_CREAT | O_TRUNC, 0640);
     copy = dup(fd);
     random_calls();
