@@ -279,11 +279,15 @@ struct question {
     cio_extent *e;
     int64_t *at;
     int64_t n, bytes, most;
+    int64_t room; /* for their code */
 };
+
+#define LEAST_CODE 5 /* bytes of code of an extent, unless they are regular or very small */
 
 static int question_create(struct question *q, int64_t record)
 {
-    q->most = (record - CIO_TCIO_PATH) / (int64_t)cio_code_bound(1) - 1;
+    q->room = record - CIO_TCIO_PATH - (int64_t)sizeof(struct cio_record);
+    q->most = record / LEAST_CODE;
     q->e = malloc((size_t)q->most * sizeof *q->e);
     q->at = malloc((size_t)q->most * sizeof *q->at);
     return q->e == NULL || q->at == NULL ? -ENOMEM : 0;
@@ -295,6 +299,15 @@ static void question_destroy(struct question *q)
     free(q->at);
 }
 
+/* Whether a wish that begins at `off`, after an extent that ends at `end`, can be coded, too. */
+static int has_room(const struct question *q, int64_t off, int64_t end)
+{
+    if (off <= end || q->n == 0)
+        return 1;
+    return q->n < q->most &&
+           (int64_t)cio_code_bound_range((size_t)q->n + 1, off - q->e[0].off) <= q->room;
+}
+
 /* Takes wishes in; how many. */
 static int64_t compose(struct question *q, const struct cio_wish *w, int64_t n, int64_t room)
 {
@@ -304,7 +317,7 @@ static int64_t compose(struct question *q, const struct cio_wish *w, int64_t n, 
     for (i = 0; i < n; i++) {
         more = w[i].off + w[i].len - cio_max64(end, w[i].off);
         more = cio_max64(more, 0);
-        if (q->bytes + more > room || (w[i].off > end && q->n == q->most))
+        if (q->bytes + more > room || !has_room(q, w[i].off, end))
             break;
         if (w[i].off > end || q->n == 0) {
             q->at[q->n] = q->bytes;

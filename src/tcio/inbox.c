@@ -1,20 +1,25 @@
 /*
- * Records for other nodes. Each process writes to the inbox of one rank of each node, a ring:
+ * Records for other nodes. Each process writes to the inbox of one rank of each node, a ring of
+ * BLOCKS blocks, one for each record:
  *
  *            head                scanned          tail
  *   ring  ...|done|asked| written | reserved ... |          positions only rise; modulo its size
  *
- *   1  add the length to tail: where it was, the record goes, once head is near enough
+ *   1  add a block to tail: where it was, the record goes, once head is near enough
  *   2  put it there, all but its mark; flush
  *   3  store the mark, which is its position + 1: nothing that lay there before can be that, since
  *      a record that is done is made zeros
  *
  * Whoever of the node has `serve` carries records out, in their order; those that ask wait until
  * the answer before was taken (`consumed`). Writes behind them need not wait: a process that asks
- * sends nothing more until it has its answer. A question is answered once what was reserved in any
- * inbox of the node, when it was first seen, has been carried out: it may have been sent by
- * somebody who heard of that. Nobody waits while he serves; and who waits for room, with questions
- * of his own that may have been answered, takes these answers, since others may wait for that.
+ * sends nothing more until it has its answer. A question is answered once all that may have been
+ * sent to any inbox of the node, when it was first seen, has been carried out: it may have been
+ * sent by somebody who heard of that. What was reserved but had no room yet is not waited for: its
+ * room may be what the question itself takes up. That is known for each position, since all
+ * blocks are equal.
+ *
+ * Nobody waits while he serves; and who waits for room, with questions of his own that may have
+ * been answered, takes these answers, since others may wait for that.
  */
 #include <errno.h>
 #include <sched.h>
@@ -162,7 +167,7 @@ int cio_record_send(struct cio_space *s, int node, uint64_t *id)
 
     length = (length + 7) / 8 * 8;
     r->length = (uint64_t)length;
-    rc = reserve(s, node, r->length, &pos);
+    rc = reserve(s, node, (uint64_t)s->sizes.record, &pos);
     if (rc == 0)
         rc = put_part(s, target, pos, (int64_t)sizeof r->mark, length);
     if (rc == 0)
@@ -238,7 +243,7 @@ struct inbox {
     struct cio_region *region;
     struct cio_home *home;
     char *ring;
-    uint64_t size;
+    uint64_t size, block;
 };
 
 static struct inbox inbox_of(const struct cio_space *s, int rank)
@@ -248,7 +253,8 @@ static struct inbox inbox_of(const struct cio_space *s, int rank)
     return (struct inbox){.region = r,
                           .home = cio_home_of(s, rank),
                           .ring = (char *)r + ring_at(),
-                          .size = (uint64_t)s->sizes.ring};
+                          .size = (uint64_t)s->sizes.ring,
+                          .block = (uint64_t)s->sizes.record};
 }
 
 /* Copies bytes of the ring, which may go round its end; with `to` NULL they become zeros. */
@@ -299,7 +305,7 @@ static void retire(const struct inbox *in)
         if (r.state != RECORD_DONE)
             break;
         take_bytes(in, pos, NULL, r.length);
-        pos += r.length;
+        pos += in->block;
         __atomic_store_n(&in->region->head, pos, __ATOMIC_RELEASE);
     }
 }
@@ -488,11 +494,11 @@ static int scan(struct cio_space *s, const struct inbox *in)
             set_state(in, pos, RECORD_DONE);
             if (pos == in->region->head) {
                 take_bytes(in, pos, NULL, r.length);
-                __atomic_store_n(&in->region->head, pos + r.length, __ATOMIC_RELEASE);
+                __atomic_store_n(&in->region->head, pos + in->block, __ATOMIC_RELEASE);
             }
             carry_out_write(s, &r);
         }
-        __atomic_store_n(&in->home->scanned, pos + r.length, __ATOMIC_RELEASE);
+        __atomic_store_n(&in->home->scanned, pos + in->block, __ATOMIC_RELEASE);
     }
     return n;
 }
@@ -507,7 +513,7 @@ static uint64_t scanned_of(const struct inbox *in)
     return __atomic_load_n(&in->home->scanned, __ATOMIC_ACQUIRE);
 }
 
-/* The tails of all inboxes of the node, as they were when the question in this one was seen. */
+/* How far what was sent to each inbox of the node reached, when the question in this was seen. */
 static uint64_t *snapshot_of(const struct cio_space *s, const struct inbox *in)
 {
     return (void *)((char *)in->region + s->sizes.tails);
@@ -517,8 +523,11 @@ static void take_snapshot(const struct cio_space *s, uint64_t *tail)
 {
     for (int i = 0; i < s->here; i++) {
         struct inbox in = inbox_of(s, s->ranks_here[i]);
+        uint64_t room;
 
         tail[i] = tail_of(&in);
+        room = __atomic_load_n(&in.region->head, __ATOMIC_ACQUIRE) + in.size;
+        tail[i] = tail[i] < room ? tail[i] : room;
     }
 }
 
@@ -566,7 +575,7 @@ static int answer_questions(struct cio_space *s, const struct inbox *in)
         struct cio_record r = head_of(in, pos);
 
         if (r.state == RECORD_DONE)
-            pos += r.length;
+            pos += in->block;
         else if (step_question(s, in, pos, &r))
             steps++;
         else

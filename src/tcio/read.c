@@ -175,7 +175,8 @@ static int add_wish(struct cio_tcio *f, int64_t off, char *buf, int64_t len)
     return 0;
 }
 
-/* What must not wait: large pieces; and what was written here, unless it is one call's with others. */
+/* What must not wait: large pieces; and what was written here, unless it is one call's with others.
+ */
 static int is_urgent(const struct cio_tcio *f, int64_t off, int64_t len)
 {
     if (len >= LARGE || meets(f->direct_lo, f->direct_hi, off, len))
@@ -201,7 +202,8 @@ int cio_tcio_read_later(struct cio_tcio *f, int64_t off, void *buf, int64_t len)
     return rc;
 }
 
-/* Wishes that are near each other share a window, which nobody else may use: others write at once. */
+/* Wishes that are near each other share a window, which nobody else may use: others write at once.
+ */
 static int fetch_from_file(struct cio_tcio *f)
 {
     int rc = 0;

@@ -11,6 +11,7 @@
 
 #define PAGE ((int64_t)4096)
 #define RANKS_OF_A_NODE 4096 /* at most */
+#define BLOCKS 8             /* of a ring */
 #define LEAST_RING (32 << 10)
 #define MOST_RING (1 << 20)
 #define LEAST_LEVEL1 (16 << 10)
@@ -38,7 +39,7 @@ static struct cio_sizes sizes_of(const struct cio_space_settings *settings)
     int64_t segment = settings->segment_size, budget = settings->segments * segment;
     struct cio_sizes z = {.ring = ring_size(budget)};
 
-    z.record = z.ring / 2;
+    z.record = z.ring / BLOCKS;
     z.answer = z.ring / 2;
     z.staging = z.record;
     z.level1 = cio_max64(segment, LEAST_LEVEL1);

@@ -287,7 +287,7 @@ enum cio_record_kind {
 
 struct cio_record {
     uint64_t mark;   /* its place in the ring + 1, once it is all there */
-    uint64_t length; /* all of it, a multiple of 8 */
+    uint64_t length; /* all of it, a multiple of 8, a block at most */
     uint32_t kind, state;
     int64_t path, code, data; /* bytes of each part, in this order behind the head */
     int64_t span;             /* of what a question asks for */
