@@ -57,7 +57,8 @@ TESTS +=                              \
     test/port/test_store_uring_faults \
     test/port/test_throttle           \
     test/tcio/test_failures           \
-    test/tcio/test_level1                \
+    test/tcio/test_inbox              \
+    test/tcio/test_level1             \
     test/tcio/test_oracle             \
     test/tcio/test_place              \
     test/tcio/test_visible            \
