@@ -451,14 +451,16 @@ int ADIOI_TAM_Tcio_take_hints(ADIO_File fd)
     return rc;
 }
 
-/* One word of all ranks: else nobody would know whether to agree on hints, at open already. */
+/*
+ * Rank 0 tells whether it has the hint: one message to each rank, for which nobody waits longer than
+ * for ROMIO's own reduction of errors, which follows. Only then all ranks talk.
+ */
 void ADIOI_TAM_Tcio_at_open(ADIO_File fd, int error_code)
 {
-    ADIOI_TAM_File *layer = ADIOI_TAM_File_of(fd);
-    int64_t least[] = { !layer->hints.tcio, error_code == MPI_SUCCESS };
+    int wanted = ADIOI_TAM_File_of(fd)->hints.tcio != 0;
 
-    ADIOI_TAM_Least(fd, least, 2);
-    if (least[0] || !least[1])
+    ADIOI_TAM_Spread(fd, &wanted, sizeof(wanted));
+    if (!wanted || least_of(fd, error_code == MPI_SUCCESS) == 0)
         return;
     ADIOI_TAM_Agree(fd);
     ADIOI_TAM_Tcio_take_hints(fd);

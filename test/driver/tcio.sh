@@ -34,9 +34,10 @@ tcio_keys() {
     grep -qE ': (true|-)$' <(head -n 1 "$scratch/words") && has_line <(tail -n 1 "$scratch/words") 'romio_visibility_immediate: false'
 }
 
+# Rank 0's hint is everybody's; what the others have without it is not found out at open.
 tcio_differ() {
     launch ours 4 'tcio_segment_size 4096' tcio_rules "$file" differ >"$scratch/o" 2>"$scratch/e" || { cat "$scratch/e"; return 1; }
-    [ "$(grep -c 'hints differ' "$scratch/e")" -eq 2 ] || { cat "$scratch/e"; return 1; }
+    [ "$(grep -c 'hints differ' "$scratch/e")" -eq 1 ] || { cat "$scratch/e"; return 1; }
     [ "$(head -n 1 "$scratch/o")" = 'tamio_tcio: -' ] && grep -q '^tamio_tcio: enabled' "$scratch/o"
 }
 
