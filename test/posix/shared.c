@@ -67,6 +67,10 @@ static void close_before_last(void)
         note_data("of a closed one", data, pread(again, data, 1000, 1000 * i));
     barrier();
     noted("close", close(again));
+    if (rank == 0)
+        noted("fsync", fsync(fd));
+    for (int i = 1; rank == 0 && i < size; i++)
+        note_data("through the first", data, pread(fd, data, 1000, 1000 * i));
     noted("close", rank == 0 ? close(fd) : 0);
 }
 
