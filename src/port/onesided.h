@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CIO_ONESIDED_WORDS (128 << 10)
+
 struct cio_onesided {
     int rank, size;
     int nodes;          /* sets of ranks that map each other's regions */
@@ -97,7 +99,7 @@ static inline int cio_onesided_responds(struct cio_onesided *os, int target)
 
 /*
  * Backs bytes of a region on this node by memory: -ENOSPC now rather than a SIGBUS later. What is
- * exposed is backed from the start, if there is another node; its first page in any case.
+ * exposed is backed from the start; if there is no other node, CIO_ONESIDED_WORDS of it.
  */
 static inline int cio_onesided_back(struct cio_onesided *os, int rank, int64_t from, int64_t to)
 {

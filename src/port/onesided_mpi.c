@@ -51,10 +51,21 @@ static int error_of(int mpi_error)
     return mpi_error == MPI_SUCCESS ? 0 : -EIO;
 }
 
-/* Talking. */
+/* Talking. Where all ranks are of one node there is no window, and none is needed. */
+
+static int is_one_node(const struct port *p)
+{
+    return p->os.nodes == 1;
+}
+
+static char *word_at(struct cio_onesided *os, int rank, int64_t at);
 
 static int mpi_put(struct cio_onesided *os, const void *from, int64_t len, int target, int64_t at)
 {
+    if (is_one_node(port_of(os))) {
+        memcpy(word_at(os, target, at), from, (size_t)len);
+        return 0;
+    }
     if (len > INT_MAX)
         return -EINVAL;
     return error_of(MPI_Put(from, (int)len, MPI_BYTE, target, (MPI_Aint)at, (int)len, MPI_BYTE,
@@ -67,6 +78,10 @@ static int mpi_store(struct cio_onesided *os, uint64_t word, int target, int64_t
     uint64_t *kept = &p->word[p->words++ % WORDS];
     int rc = 0;
 
+    if (is_one_node(p)) {
+        __atomic_store_n((uint64_t *)word_at(os, target, at), word, __ATOMIC_RELEASE);
+        return 0;
+    }
     if (p->words % WORDS == 0)
         rc = error_of(MPI_Win_flush_local_all(p->win));
     *kept = word;
@@ -78,6 +93,10 @@ static int mpi_store(struct cio_onesided *os, uint64_t word, int target, int64_t
 
 static int mpi_get(struct cio_onesided *os, void *to, int64_t len, int target, int64_t at)
 {
+    if (is_one_node(port_of(os))) {
+        memcpy(to, word_at(os, target, at), (size_t)len);
+        return 0;
+    }
     if (len > INT_MAX)
         return -EINVAL;
     return error_of(MPI_Get(to, (int)len, MPI_BYTE, target, (MPI_Aint)at, (int)len, MPI_BYTE,
@@ -90,6 +109,10 @@ static int mpi_add(struct cio_onesided *os, uint64_t by, int target, int64_t at,
     uint64_t *kept = &p->word[p->words++ % WORDS];
     int rc = 0;
 
+    if (is_one_node(p)) {
+        *old = __atomic_fetch_add((uint64_t *)word_at(os, target, at), by, __ATOMIC_ACQ_REL);
+        return 0;
+    }
     if (p->words % WORDS == 0)
         rc = error_of(MPI_Win_flush_local_all(p->win));
     *kept = by;
@@ -101,7 +124,7 @@ static int mpi_add(struct cio_onesided *os, uint64_t by, int target, int64_t at,
 
 static int mpi_flush(struct cio_onesided *os, int target)
 {
-    return error_of(MPI_Win_flush(target, port_of(os)->win));
+    return is_one_node(port_of(os)) ? 0 : error_of(MPI_Win_flush(target, port_of(os)->win));
 }
 
 static int mpi_agree(struct cio_onesided *os, int64_t *word, int n)
@@ -155,6 +178,11 @@ static void *mpi_local(struct cio_onesided *os, int rank)
     if (p->node_of[rank] != p->node_of[os->rank])
         return NULL;
     return (char *)p->segment.base + p->place[rank] * p->bytes;
+}
+
+static char *word_at(struct cio_onesided *os, int rank, int64_t at)
+{
+    return (char *)mpi_local(os, rank) + at;
 }
 
 /* Making and unmaking. */
@@ -290,10 +318,10 @@ static int join_segment(struct port *p, uint64_t random)
     rc = ops->join(p->memory->self, name, ranks_here(p) * p->bytes, &p->segment);
     if (rc != 0)
         p->segment.base = NULL;
-    else if (p->os.nodes > 1) /* else nobody reaches it from outside */
-        rc = ops->back(p->memory->self, &p->segment, start, start + p->exposed);
+    else if (is_one_node(p) && p->exposed > CIO_ONESIDED_WORDS)
+        rc = ops->back(p->memory->self, &p->segment, start, start + CIO_ONESIDED_WORDS);
     else
-        rc = ops->back(p->memory->self, &p->segment, start, start + PAGE);
+        rc = ops->back(p->memory->self, &p->segment, start, start + p->exposed);
     all = worst(p, rc);
     if (p->segment.base != NULL)
         ops->forget(p->memory->self, &p->segment);
@@ -316,10 +344,15 @@ static int join_node(struct port *p, uint64_t random)
     return join_segment(p, random);
 }
 
+/* Open MPI 4.1 has none for a communicator of one process. */
 static int make_window(struct port *p)
 {
-    int rc = error_of(MPI_Win_create(mpi_local(&p->os, p->os.rank), (MPI_Aint)p->exposed, 1,
-                                     MPI_INFO_NULL, p->comm, &p->win));
+    int rc;
+
+    if (is_one_node(p))
+        return 0;
+    rc = error_of(MPI_Win_create(mpi_local(&p->os, p->os.rank), (MPI_Aint)p->exposed, 1,
+                                 MPI_INFO_NULL, p->comm, &p->win));
 
     if (rc == 0)
         rc = error_of(MPI_Win_set_errhandler(p->win, MPI_ERRORS_RETURN));

@@ -17,6 +17,7 @@
 #define CHUNK 32768 /* read at a time to fill gaps */
 #define FEW_RUNS 8  /* written one by one */
 #define LONG_RUN 32768
+#define AROUND 65536 /* bytes that a page fault for reading maps */
 
 static struct cio_held held(struct cio_space *s, int rank, int i)
 {
@@ -357,6 +358,20 @@ static int try_take(struct cio_space *s, int rank, int entry, int64_t number, in
     return rc == -ENOSPC ? 1 : rc;
 }
 
+/*
+ * Maps the pages of a slot. A page fault for reading maps those around it, too, where there is
+ * memory; one for writing would map one.
+ */
+static void map_pages(const struct cio_space *s, const struct cio_held *h)
+{
+    int64_t segment = s->settings.segment_size;
+
+    for (int64_t at = 0; at < segment; at += AROUND)
+        (void)*(volatile const char *)(h->data + at);
+    for (int64_t at = 0; at < segment / 8; at += AROUND)
+        (void)*((volatile const char *)h->bits + at);
+}
+
 int cio_slot_take(struct cio_space *s, int entry, int64_t number, int make, struct cio_held *out)
 {
     int rank = (int)(number % s->os->size), rc;
@@ -367,6 +382,7 @@ int cio_slot_take(struct cio_space *s, int entry, int64_t number, int make, stru
     while (rc == 1);
     if (rc != 0)
         return rc;
+    map_pages(s, &h);
     h.base = number * s->settings.segment_size;
     if (make)
         __atomic_store_n(&s->touched, 1, __ATOMIC_RELAXED);

@@ -19,6 +19,8 @@
 #define LONG_NAP 1000000
 #define BUSY_LOOKS 16 /* before naps become longer */
 
+_Static_assert(sizeof(struct cio_region) <= CIO_ONESIDED_WORDS, "one node has no more of it");
+
 static int64_t pages(int64_t bytes)
 {
     return (bytes + PAGE - 1) / PAGE * PAGE;
