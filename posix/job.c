@@ -114,12 +114,20 @@ static int64_t number_from(const char *name, int64_t otherwise)
     return otherwise;
 }
 
+/* A thread in each process costs time where ranks have no core to themselves. */
+static int wants_progress(void)
+{
+    const char *text = getenv("TAMIO_POSIX_PROGRESS");
+
+    return text == NULL || strcmp(text, "0") != 0;
+}
+
 static void read_settings(void)
 {
     cio_space_defaults(0, &settings);
     settings.segment_size = number_from("TAMIO_POSIX_SEGMENT_SIZE", settings.segment_size);
     settings.segments = number_from("TAMIO_POSIX_SEGMENTS", settings.segments);
-    settings.progress_thread = many_threads;
+    settings.progress_thread = many_threads && wants_progress();
     settings.open = open_store;
 }
 
@@ -163,7 +171,8 @@ static void start(int level)
     }
     if (rank == 0)
         cio_log(CIO_LOG_DEBUG, "posix: files that match %s are taken, %s", getenv("TAMIO_POSIX"),
-                many_threads ? "with a thread for progress" : "without a thread for progress");
+                settings.progress_thread ? "with a thread for progress"
+                                         : "without a thread for progress");
     calls_begin();
     atomic_store(&space, made);
 }
