@@ -176,7 +176,7 @@ static int write_around(struct cio_tcio *f, int64_t off, const void *buf, int64_
     cio_tally(&f->space->stats.file_writes, 1);
     cio_tally(&f->space->stats.file_bytes, len);
     widen(&f->direct_lo, &f->direct_hi, off, len);
-    return cio_store_write(f->store, buf, len, off);
+    return cio_write_locked(f->store, buf, len, off);
 }
 
 /*

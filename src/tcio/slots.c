@@ -163,33 +163,37 @@ static int fill_gaps(struct cio_space *s, const struct cio_held *h, struct cio_s
     return rc;
 }
 
-/* The gaps are read under the lock just before: somebody else may have written there. */
-static int modify(struct cio_space *s, const struct cio_held *h, struct cio_store *store,
-                  struct span sp)
+int cio_write_locked(struct cio_store *store, const void *buf, int64_t len, int64_t off)
 {
-    int rc = cio_store_lock(store, h->base + sp.lo, sp.hi - sp.lo);
+    int locked = cio_store_lock(store, off, len) == 0;
+    int rc = cio_store_write(store, buf, len, off);
 
-    if (rc != 0)
-        return rc;
-    rc = fill_gaps(s, h, store, sp.lo, sp.hi);
-    if (rc == 0)
-        rc = write_run(s, h, store, sp.lo, sp.hi);
-    cio_store_unlock(store, h->base + sp.lo, sp.hi - sp.lo);
+    if (locked)
+        cio_store_unlock(store, off, len);
     return rc;
 }
 
+static int is_worth_filling(struct span sp, unsigned flags)
+{
+    return sp.runs > FEW_RUNS && (sp.hi - sp.lo) / sp.runs < LONG_RUN &&
+           !(flags & CIO_TCIO_WRITE_ONLY);
+}
+
+/*
+ * Under the lock of all that is dirty: somebody else may write in the gaps, through another space
+ * or around this one, and what he writes may be read, modified and written back here, or the other
+ * way round.
+ */
 static int write_dirty(struct cio_space *s, const struct cio_held *h, struct cio_store *store,
                        unsigned flags)
 {
     struct span sp = dirty_span(h, s->settings.segment_size);
-    int rc;
+    int locked = cio_store_lock(store, h->base + sp.lo, sp.hi - sp.lo) == 0;
+    int filled = locked && is_worth_filling(sp, flags) && fill_gaps(s, h, store, sp.lo, sp.hi) == 0;
+    int rc = filled ? write_run(s, h, store, sp.lo, sp.hi) : write_runs(s, h, store);
 
-    if (sp.runs <= FEW_RUNS || (sp.hi - sp.lo) / sp.runs >= LONG_RUN ||
-        (flags & CIO_TCIO_WRITE_ONLY))
-        return write_runs(s, h, store);
-    rc = modify(s, h, store, sp);
-    if (rc == -ENOTSUP || rc == -EDEADLK || rc == -EBADF || rc == -ENOLCK)
-        rc = write_runs(s, h, store);
+    if (locked)
+        cio_store_unlock(store, h->base + sp.lo, sp.hi - sp.lo);
     return rc;
 }
 

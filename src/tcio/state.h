@@ -230,6 +230,9 @@ int cio_slot_has(const struct cio_held *h, int64_t off, int64_t len);
 void cio_slot_overlay(const struct cio_held *h, int64_t off, int64_t len, char *to);
 /* Where the bytes of a file end that the slots of this node have for it; 0 if there are none. */
 int64_t cio_slots_end(struct cio_space *s, int entry);
+
+/* A write that somebody else's read-modify-write cannot undo, where there are locks. */
+int cio_write_locked(struct cio_store *store, const void *buf, int64_t len, int64_t off);
 int cio_slots_have(struct cio_space *s, int entry);
 enum cio_empty {
     CIO_EMPTY_WRITE, /* an error is kept with the file, too */

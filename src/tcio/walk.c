@@ -80,7 +80,7 @@ static int write_file(struct cio_walk *w, int64_t off, const char *from, int64_t
         return rc;
     cio_tally(&w->space->stats.file_writes, 1);
     cio_tally(&w->space->stats.file_bytes, len);
-    rc = cio_store_write(store, from, len, off);
+    rc = cio_write_locked(store, from, len, off);
     put_store(w);
     return rc;
 }

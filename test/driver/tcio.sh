@@ -3,7 +3,7 @@
 
 # Segments so small, and so few, that they go round all ranks and must make room.
 tcio_hints() { # VISIBILITY [SEGMENT-SIZE]
-    printf 'romio_tcio enable\ntcio_visibility %s\ntcio_segment_size %s\ntcio_segments 3\n' "$1" "${2-4096}"
+    printf 'romio_tcio enable\ntcio_visibility %s\ntcio_segment_size %s\ntcio_segments 3\n' "$1" "${2:-4096}"
 }
 
 # Three seeds a time, others each day.
@@ -16,9 +16,9 @@ tcio_mix() { # LAYOUT VISIBILITY SEGMENT-SIZE
     done
 }
 
-tcio_rule() { # LAYOUT RULE VISIBILITY
+tcio_rule() { # LAYOUT RULE VISIBILITY [SEGMENT-SIZE]
     case $1 in 3x3*) enter_cluster || return ;; esac
-    launch ours "$1" "$(tcio_hints "$3")" tcio_rules "$file" "$2" >"$scratch/o" 2>"$scratch/e" &&
+    launch ours "$1" "$(tcio_hints "$3" "${4-}")" tcio_rules "$file" "$2" >"$scratch/o" 2>"$scratch/e" &&
         [ ! -s "$scratch/e" ] && return
     cat "$scratch/o" "$scratch/e"
     return 1
@@ -90,7 +90,7 @@ tcio_data() { # LAYOUT KIND HINTS
 }
 
 test_tcio() {
-    local layout visibility rule
+    local layout visibility rule size
     TIMEOUT=60
     for visibility in immediate sync; do
         for layout in 4 7 3x3 3x3-cyclic; do
@@ -103,6 +103,10 @@ test_tcio() {
         test_case "tcio.data.4.$visibility.collective" tcio_data 4 collective "$(tcio_hints $visibility 65536)"
         for rule in append delete_on_close read_only write_only external32 many; do
             test_case "tcio.$rule.$visibility" tcio_rule 4 $rule $visibility
+        done
+        for size in 4096 131072; do
+            test_case "tcio.selves.$visibility.$size" tcio_rule 4 selves $visibility $size
+            for layout in 4 3x3; do test_case "tcio.large.$layout.$visibility.$size" tcio_rule $layout large $visibility $size; done
         done
         for layout in 4 3x3 3x3-cyclic; do test_case "tcio.alone.$layout.$visibility" tcio_rule $layout alone $visibility; done
         for rule in full full_at_close; do test_case "tcio.$rule.$visibility" tcio_full $rule $visibility; done

@@ -264,6 +264,55 @@ static void many(void)
     MPI_Comm_free(&half);
 }
 
+/*
+ * Each rank through a handle of its own, all in the same blocks of the file: most write many small
+ * pieces of a block, which may be worth reading, modifying and writing back; rank 0 a single one.
+ */
+static void selves(void)
+{
+    enum { PIECE = 50, BLOCKS = 250 };
+    unsigned char buf[RECORD];
+
+    OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCKS; i++)
+        for (int piece = 0; piece < 4 * RECORD / PIECE; piece++) {
+            int record = 4 * i + piece * PIECE / RECORD, at = piece * PIECE % RECORD;
+
+            if ((piece == 33 ? 0 : 1 + piece % (size - 1)) != rank)
+                continue;
+            fill(buf, RECORD, record);
+            OK(MPI_File_write_at(file, (MPI_Offset)record * RECORD + at, buf + at, PIECE, MPI_BYTE,
+                                 MPI_STATUS_IGNORE));
+        }
+    OK(MPI_File_close(&file));
+    check_file(path, 4 * BLOCKS, 0);
+}
+
+/* Rank 0 writes large pieces, which may go straight to the file; the others, small ones beside
+ * them. */
+static void large(void)
+{
+    enum { PIECE = 50, BLOCK = 300, LARGE = 100, BLOCKS = 2 };
+    unsigned char *buf = malloc(BLOCK * RECORD);
+
+    open_as(MPI_MODE_RDWR | MPI_MODE_CREATE);
+    for (int i = 0; i < BLOCKS; i++) {
+        MPI_Offset at = (MPI_Offset)i * BLOCK * RECORD;
+
+        for (int j = 0; j < BLOCK; j++)
+            fill(buf + j * RECORD, RECORD, i * BLOCK + j);
+        for (int j = LARGE * RECORD; rank > 0 && j < BLOCK * RECORD; j += PIECE)
+            if (1 + j / PIECE % (size - 1) == rank)
+                OK(MPI_File_write_at(file, at + j, buf + j, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+        if (rank == 0)
+            OK(MPI_File_write_at(file, at, buf, LARGE * RECORD, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    free(buf);
+    OK(MPI_File_close(&file));
+    check_file(path, BLOCKS * BLOCK, 0);
+}
+
 static void say(const char *key)
 {
     char value[MPI_MAX_INFO_VAL + 1] = "";
@@ -386,6 +435,8 @@ static const struct {
              {"write_only", write_only},
              {"external32", external32},
              {"many", many},
+             {"selves", selves},
+             {"large", large},
              {"change", change},
              {"differ", differ},
              {"full", full},
