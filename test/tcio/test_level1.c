@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "plan/check.h"
+#include "../plan/check.h"
 #include "tcio/level1.h"
 
 #define SIZE 500

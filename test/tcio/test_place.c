@@ -1,5 +1,5 @@
 /* Equations (1) to (3) of the TCIO paper, on its own example and everywhere else. */
-#include "plan/check.h"
+#include "../plan/check.h"
 #include "tcio/place.h"
 
 /* Figure 4: two processes, two segments of 3 pairs of an int and a double. */
