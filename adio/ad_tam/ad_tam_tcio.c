@@ -215,7 +215,7 @@ static int has_threads(ADIO_File fd)
 {
     int provided;
 
-    MPI_Query_thread(&provided);
+    PMPI_Query_thread(&provided);
     return least_of(fd, provided == MPI_THREAD_MULTIPLE);
 }
 

@@ -191,7 +191,7 @@ static int nodes_respond(struct cio_space *s)
     if (s->os->nodes > NODES_ASKED)
         return 1;
     cio_patience_start(&p);
-    while (n < s->os->nodes && p.turns < TURNS_ASKED) {
+    while (n < s->os->nodes && cio_patience_spent(&p) < TIME_ASKED) {
         if (n == s->node || cio_onesided_responds(s->os, s->proxy[n]))
             n++;
         else

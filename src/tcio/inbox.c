@@ -83,9 +83,14 @@ void cio_patience_nap(struct cio_space *s, struct cio_patience *p)
     }
 }
 
+double cio_patience_spent(const struct cio_patience *p)
+{
+    return now() - p->since;
+}
+
 void cio_patience_end(struct cio_space *s, struct cio_patience *p)
 {
-    s->stats.waiting += now() - p->since;
+    s->stats.waiting += cio_patience_spent(p);
 }
 
 /* ---- sending ---- */

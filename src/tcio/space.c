@@ -30,7 +30,7 @@ static int64_t ring_size(int64_t budget)
 {
     int64_t ring = LEAST_RING;
 
-    while (ring < MOST_RING && ring * 2 <= budget / 16)
+    while (ring < MOST_RING && ring * 2 <= budget / 8)
         ring *= 2;
     return ring;
 }

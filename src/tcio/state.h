@@ -275,6 +275,8 @@ struct cio_patience {
 void cio_patience_start(struct cio_patience *p);
 int cio_patience_due(struct cio_patience *p);
 void cio_patience_nap(struct cio_space *s, struct cio_patience *p);
+/* Seconds so far. */
+double cio_patience_spent(const struct cio_patience *p);
 void cio_patience_end(struct cio_space *s, struct cio_patience *p);
 
 /* inbox.c: records for other nodes, and those of others for this one */
