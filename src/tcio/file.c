@@ -13,7 +13,7 @@
 #include "tcio/state.h"
 
 #define NODES_ASKED 32   /* at most */
-#define TURNS_ASKED 12   /* naps until a node counts as busy */
+#define TIME_ASKED 5e-3  /* seconds until a node counts as busy */
 #define LOG_MOST 4       /* segments that a log may take then */
 #define LARGE (64 << 10) /* goes around the buffers, if the one before it ended where it begins */
 
