@@ -232,7 +232,7 @@ static void check_owners(void)
 {
     enum { N = 2 * CIO_FLAT_STEP + 1 };
     int64_t *off = malloc(N * sizeof(*off)), *len = malloc(N * sizeof(*len));
-    struct cio_flat *f, *lasting, *again, *fresh;
+    struct cio_flat *f, *lasting = NULL, *again = NULL, *fresh;
 
     for (int i = 0; i < N; i++) {
         off[i] = 7 * i;
