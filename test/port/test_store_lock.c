@@ -528,7 +528,7 @@ static void test_holder(void)
  */
 static void test_late(void)
 {
-    struct cio_store *memory, *s;
+    struct cio_store *memory = NULL, *s = NULL;
     char c = 1;
     struct cio_piece piece = {&c, 1, 10};
     struct cio_batch b = {.write = 1, .locked = 1, .piece = &piece, .n = 1};

@@ -300,7 +300,7 @@ static void test_under_way(int error, int lasting)
     struct cio_piece a = {first, 4, 0}, b = {second, 4, 0};
     struct cio_batch has = {.piece = &a, .n = 1}, refused = {.piece = &b, .n = 1};
     struct fault f = sound;
-    struct cio_store *s;
+    struct cio_store *s = NULL;
     int ends[2], before;
 
     CHECK(pipe(ends) == 0 && create(ends[0], 8, &f, &s) == 0);
