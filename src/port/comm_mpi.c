@@ -269,7 +269,7 @@ static int begin(struct cio_comm *comm, const struct cio_iov *iov, int niov, int
     }
     if (rc < 0)
         req->state = CIO_REQ_IDLE;
-    return rc < 0 ? fail(port, rc) : 0;
+    return rc < 0 && rc != -EMSGSIZE ? fail(port, rc) : rc;
 }
 
 static int mpi_send(struct cio_comm *comm, const struct cio_iov *iov, int niov, int dest, int tag,

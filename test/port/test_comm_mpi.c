@@ -14,7 +14,8 @@ enum { WORDS = 40000, ROUNDS = 50 };
 static void wait_for(struct cio_comm *c, const struct cio_req *req)
 {
     while (req->state != CIO_REQ_DONE)
-        CHECK(cio_comm_wait(c, NULL, 0) > 0);
+        if (!CHECK(cio_comm_wait(c, NULL, 0) > 0))
+            MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void fill(uint32_t *p, int n, int seed)
@@ -144,6 +145,9 @@ static void test_errors(MPI_Comm comm)
     CHECK(cio_comm_recv(c, buf, 4, c->size, 0, &r) == -EIO && r.state == CIO_REQ_IDLE);
     CHECK(cio_comm_send(c, &iov, 1, c->size, 0, &s) == -EIO && s.state == CIO_REQ_IDLE);
     CHECK(cio_comm_wait(c, NULL, 0) == 0);
+    CHECK(c->error == -EIO && cio_comm_poll(c) == -EIO); /* what comes next cannot be relied on */
+    cio_comm_destroy(c);
+    CHECK(cio_comm_mpi_create(dup, 0, &c) == 0);
     rc = cio_comm_recv(c, buf, 4, (c->rank + c->size - 1) % c->size, 0, &r);
     CHECK(rc == 0 || (rc == -EMSGSIZE && r.state == CIO_REQ_IDLE));
     CHECK(cio_comm_send(c, &iov, 1, (c->rank + 1) % c->size, 0, &s) == 0);
