@@ -292,7 +292,11 @@ static void far_away(void)
     note_data("beyond the end", data, pread(fd, data, 100, far - 50));
 }
 
-/* A program that closes a number twice must not close one of the library's. */
+/*
+ * A program that closes a number twice must not close one of the library's, which are far away.
+ * The MPI may open connections at any time.
+ */
+#define OF_MPI 20
 static void numbers(void)
 {
     char name[4200];
@@ -307,7 +311,8 @@ static void numbers(void)
     two = creat(name, 0600);
     snprintf(name, sizeof(name), "%s.three", own_file());
     three = creat(name, 0600);
-    noted("lowest numbers", one == lowest[0] && two == lowest[1] && three == lowest[2]);
+    noted("low numbers",
+          one < lowest[0] + OF_MPI && two < lowest[1] + OF_MPI && three < lowest[2] + OF_MPI);
     noted("close", close(two));
     noted("closed before", close(two));
     noted("write", write(three, "still there", 11));
