@@ -1,7 +1,7 @@
 /*
  * TCIO: independent calls become collective I/O, through two levels of buffers.
  *
- *   program ── write ──▶ level 1: a log in each process, of at most one segment of bytes
+ *   program ── write ──▶ level 1: a log in each process: a segment of bytes, four at most
  *                           │ push: sorted, joined, one transfer for each node
  *                           ▼
  *                        level 2: segments of the file, round-robin over the processes
